@@ -1,0 +1,1 @@
+"""The daemon: configuration, log, and the nursery block that is its life."""

@@ -1,0 +1,1 @@
+"""The index: what the tree holds, which rules hide it, and how it is matched."""

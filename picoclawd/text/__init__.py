@@ -1,0 +1,1 @@
+"""Pure functions over str and bytes: no os, no pathlib, no trio, no clock."""

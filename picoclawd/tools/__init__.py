@@ -1,0 +1,1 @@
+"""The tools: one public module a tool."""

@@ -1,0 +1,1 @@
+"""The workspace: who asks, what changes, and in which order."""
