@@ -128,6 +128,7 @@ class Fault(Exception):
         self,
         slug: Slug,
         message: str,
+        /,
         *,
         excerpt: str = "",
         outcome: Outcome | None = None,

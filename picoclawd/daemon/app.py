@@ -1,0 +1,196 @@
+"""The life of the daemon: take what is its own, serve, reload, stop in order.
+
+The nesting is the order of shutdown: the server ends before the services, the services before the sockets are
+removed, and those before the locks are given back.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import trio
+
+from picoclawd.daemon import log as daemon_log
+from picoclawd.daemon import systemd
+from picoclawd.daemon.assemble import limits_of, options_of, policy_of, toolbox_of, wire_settings_of
+from picoclawd.daemon.config_load import Loaded, load
+from picoclawd.daemon.config_reload import reloadable_diff
+from picoclawd.daemon.doors import Doors, open_doors
+from picoclawd.daemon.findings import ConfigFaults
+from picoclawd.daemon.instance import Instance, derive
+from picoclawd.daemon.owning import own_workspace
+from picoclawd.daemon.version import version
+from picoclawd.errors import Fault
+from picoclawd.files import linux
+from picoclawd.files.probes import probe
+from picoclawd.files.rooted import Rooted
+from picoclawd.files.threads import Lane
+from picoclawd.rpc.budget import ByteBudget
+from picoclawd.rpc.door import Facts
+from picoclawd.rpc.host import WorkspaceHost
+from picoclawd.rpc.server import Server
+from picoclawd.text.display import log_line
+from picoclawd.workspace import leftovers
+from picoclawd.workspace.workspace import Workspace
+
+EXIT_FAILED = 1
+EXIT_CONFIG = 2
+_PRUNE_INTERVAL_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; None where an option was not given."""
+
+    config: str | None
+    instance: str | None
+    workspace: str | None
+    socket: str | None
+    log_level: str
+
+
+def serve(request: Request) -> int:
+    """Run the daemon in the foreground until it is told to stop; returns the exit status."""
+    log = daemon_log.set_up(request.log_level)
+    try:
+        inherited = systemd.listen_fds(os.environ, os.getpid())
+        loaded = _load(request)
+        instance = derive(
+            loaded.config,
+            path=loaded.path,
+            instance=request.instance,
+            socket=request.socket,
+            environ=os.environ,
+        )
+        for warning in (*loaded.warnings, *instance.warnings):
+            log.warning("%s", warning)
+        linux.ignore_lease_signal()
+        with own_workspace(instance, os.environ), open_doors(instance, inherited, log) as doors:
+            trio.run(_Daemon(request, loaded, instance, doors, log).run)
+    except ConfigFaults as found:
+        print("\n".join(log_line(str(fault)) for fault in found.faults), file=sys.stderr)
+        print("Nothing was started. `picoclawd check-config` checks again.", file=sys.stderr)
+        return EXIT_CONFIG
+    except Fault as fault:
+        print(f"picoclawd: {log_line(fault.message)}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+def _load(request: Request) -> Loaded:
+    return load(
+        config=request.config, instance=request.instance, workspace=request.workspace, environ=os.environ
+    )
+
+
+class _Daemon:
+    """One running daemon. Everything that it needs to exist was taken before."""
+
+    def __init__(
+        self, request: Request, loaded: Loaded, instance: Instance, doors: Doors, log: logging.Logger
+    ) -> None:
+        self._request = request
+        self._config = loaded.config
+        self._config_path = loaded.path
+        self._instance = instance
+        self._doors = doors
+        self._log = log
+
+    async def run(self) -> None:
+        config = self._config
+        root = os.fsencode(self._instance.workspace)
+        aliases = tuple({os.fsencode(os.path.abspath(config.agents.defaults.workspace))} - {root})
+        policy = policy_of(config, self._instance, self._config_path)
+        with Rooted(root, policy, aliases=aliases) as rooted:
+            self._workspace = Workspace(rooted, (root, *aliases), probe(rooted.root_fd), options_of(config))
+            facts = Facts(version(), trio.current_time(), limits_of(config))
+            self._host = WorkspaceHost(self._workspace, toolbox_of(config), facts, self._log)
+            self._server = Server(self._host, wire_settings_of(config), ByteBudget(config.daemon.max_buffered_bytes))
+            await self._live()
+
+    async def _live(self) -> None:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async with trio.open_nursery() as services:
+                services.start_soon(self._prune_artifacts)
+                services.start_soon(self._find_leftovers)
+                async with trio.open_nursery() as clients:
+                    await clients.start(self._server.run, self._doors.listening)
+                    with _announced(self._instance):
+                        self._say_ready()
+                        await self._heed(signals)
+                        systemd.notify("STOPPING=1", os.environ)
+                        self._workspace.changer.closing = True
+                        self._server.stop()
+                services.cancel_scope.cancel()
+        self._log.info("stopped")
+
+    async def _heed(self, signals: AsyncIterator[int]) -> None:
+        """Reload at SIGHUP; return at anything that means stop."""
+        async for number in signals:
+            if number != signal.SIGHUP:
+                self._log.info("%s: finishing what runs, then stopping", signal.Signals(number).name)
+                return
+            systemd.notify("RELOADING=1", os.environ)
+            self._reload()
+            systemd.notify("READY=1", os.environ)
+
+    def _reload(self) -> None:
+        """Take over what may change while running; a file with any fault changes nothing."""
+        try:
+            loaded = _load(self._request)
+            config, waiting = reloadable_diff(self._config, loaded.config)
+            policy = policy_of(config, self._instance, self._config_path)
+        except (ConfigFaults, Fault) as error:
+            self._log.error("reload: the running configuration stays: %s", error)
+            return
+        self._config = config
+        self._workspace.reconfigure(policy, options_of(config))
+        self._host.equip(toolbox_of(config))
+        self._server.settings = wire_settings_of(config)
+        for warning in loaded.warnings:
+            self._log.warning("%s", warning)
+        for path in waiting:
+            self._log.warning("reload: %s takes effect at the next restart", path)
+        self._log.info("reloaded %s", loaded.path or "the defaults")
+
+    def _say_ready(self) -> None:
+        instance = self._instance
+        self._log.info("serving %s as instance %s", instance.workspace, instance.name)
+        self._log.info("agents: %s", instance.agent_socket)
+        self._log.info("operator: %s", instance.operator_socket or "off")
+        self._log.info("try: PICOCLAWD_SOCKET=%s picoclawctl ls", instance.agent_socket)
+        systemd.notify("READY=1", os.environ)
+
+    async def _prune_artifacts(self) -> None:
+        while True:
+            await self._workspace.artifacts.prune()
+            await trio.sleep(_PRUNE_INTERVAL_S)
+
+    async def _find_leftovers(self) -> None:
+        workspace = self._workspace
+        workspace.leftovers = await workspace.threads.run(Lane.SCAN, leftovers.sweep, workspace.rooted.root_fd)
+        for name in workspace.leftovers:
+            self._log.warning("left over from a crash, kept because it may hold someone's save: %s", name)
+
+
+@contextmanager
+def _announced(instance: Instance) -> Iterator[None]:
+    """Have `info.json` tell clients of this daemon, for as long as it serves."""
+    path = os.path.join(instance.runtime_dir, "info.json")
+    content = json.dumps(instance.info(os.getpid(), version()))
+    temporary = f"{path}.{os.getpid()}"
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(content)
+    os.replace(temporary, path)
+    try:
+        yield
+    finally:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass

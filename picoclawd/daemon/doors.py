@@ -1,0 +1,46 @@
+"""Open the two sockets: take those that systemd passed, bind those that are missing."""
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from picoclawd.daemon.instance import Instance
+from picoclawd.files import state
+from picoclawd.rpc import sockets
+from picoclawd.rpc.method import Role
+from picoclawd.rpc.server import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The sockets that the server listens on."""
+
+    listening: tuple[Door, ...]
+
+
+@contextmanager
+def open_doors(instance: Instance, inherited: Mapping[str, int], log: logging.Logger) -> Iterator[Doors]:
+    """Listen on the agents' socket and, unless it is turned off, the operator's, for the body. Blocking.
+
+    Sockets bound here are unlinked at the end, inherited ones never.
+
+    Raises: path_busy where a daemon listens there; access_denied, invalid_path as `sockets.bind` does.
+    """
+    os.close(state.open_private_directory(instance.runtime_dir))
+    wanted: list[tuple[Role, str | None]] = [("agent", instance.agent_socket), ("operator", instance.operator_socket)]
+    with ExitStack() as owned:
+        listening: list[Door] = []
+        for role, path in wanted:
+            if role in inherited:
+                taken, warning = sockets.inherit(inherited[role])
+                if warning is not None:
+                    log.warning("%s", warning)
+            elif path is not None:
+                taken = sockets.bind(path)
+            else:
+                continue
+            owned.callback(taken.close)
+            listening.append(Door(taken.listener, role))
+        yield Doors(tuple(listening))

@@ -1,0 +1,56 @@
+"""The one way to leave the loop: blocking work runs in threads, in lanes, so that fsyncs do not starve reads."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar, TypeVarTuple
+
+import trio
+
+ResultT = TypeVar("ResultT")
+ArgsT = TypeVarTuple("ArgsT")
+
+
+class Lane(StrEnum):
+    """Which threads a piece of blocking work may occupy."""
+
+    READ = "read"
+    COMMIT = "commit"
+    SCAN = "scan"
+    HISTORY = "history"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatistics:
+    """How many threads of a lane are at work, of how many, and how many calls wait for one."""
+
+    threads: int
+    busy: int
+    waiting: int
+
+
+class Threads:
+    """Own the thread lanes. `history` is 1 because SQLite has one writer; `scan` None means a core each, at least 2."""
+
+    def __init__(self, *, read: int = 8, commit: int = 8, scan: int | None = None, history: int = 1) -> None:
+        scan = max(2, len(os.sched_getaffinity(0))) if scan is None else scan
+        sizes = {Lane.READ: read, Lane.COMMIT: commit, Lane.SCAN: scan, Lane.HISTORY: history}
+        self._limiters = {lane: trio.CapacityLimiter(size) for lane, size in sizes.items()}
+
+    async def run(self, lane: Lane, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
+        """Run `work(*args)` in a thread of `lane` and return what it returns, or raise what it raises.
+
+        Cancellation counts while the call waits for a thread; once the work runs, it is waited for, whatever
+        happens, and its real outcome comes back: no thread is ever abandoned with a half-made change.
+        """
+        return await trio.to_thread.run_sync(work, *args, limiter=self._limiters[lane], abandon_on_cancel=False)
+
+    def statistics(self) -> dict[Lane, LaneStatistics]:
+        """Count each lane's threads, busy threads and waiting calls."""
+        return {lane: _count(limiter) for lane, limiter in self._limiters.items()}
+
+
+def _count(limiter: trio.CapacityLimiter) -> LaneStatistics:
+    now = limiter.statistics()
+    return LaneStatistics(threads=int(now.total_tokens), busy=now.borrowed_tokens, waiting=now.tasks_waiting)

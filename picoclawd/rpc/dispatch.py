@@ -1,0 +1,188 @@
+"""Run one request through jsonrpcserver's loop-free pieces, under the one guard that turns a bug into -32603.
+
+`jsonrpcserver.async_dispatch` itself awaits `asyncio.gather`, which trio does not run; its pieces do not. Everything
+imported from that library is imported here, when the first dispatcher is made: it takes longer than all the rest.
+"""
+
+import inspect
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from picoclawd.errors import Fault, Slug
+from picoclawd.rpc import envelope
+from picoclawd.rpc.lanes import Ticket
+from picoclawd.rpc.method import LATER, Exchange, Host, Method, Params
+
+
+class Job:
+    """A request that the reader has admitted: in its lanes, not yet running.
+
+    `refusal` is raised in place of running the method, so that all failures take one way out.
+    """
+
+    __slots__ = ("exchange", "method", "params", "refusal", "request", "ticket")
+
+    def __init__(
+        self,
+        request: envelope.Request,
+        exchange: Exchange,
+        method: Method | None,
+        params: Params,
+        ticket: Ticket,
+        refusal: Exception | None,
+    ) -> None:
+        self.request = request
+        self.exchange = exchange
+        self.method = method
+        self.params = params
+        self.ticket = ticket
+        self.refusal = refusal
+
+    @property
+    def mutating(self) -> bool:
+        """Whether the method may change something: then its error tells the outcome."""
+        return self.method is not None and self.method.mutating
+
+
+class Dispatcher:
+    """Answers jobs, for all connections. Making one imports jsonrpcserver (0.1 to 0.2 s)."""
+
+    def __init__(self, host: Host) -> None:
+        from jsonrpcserver import Error, Success, async_dispatcher, dispatcher
+        from jsonrpcserver.response import to_serializable
+        from jsonrpcserver.sentinels import NOCONTEXT
+
+        self._guard = _Guard(host, Success, Error)
+        self._call = _Function(self._guard.run)
+        self._create_request: Callable[[dict[str, Any]], Any] = dispatcher.create_request
+        self._dispatch: Callable[[Any, Any, Any], Awaitable[Any]] = async_dispatcher.dispatch_request
+        self._no_context = NOCONTEXT
+        self._to_response: Callable[[Any, Any], Any] = dispatcher.to_response
+        self._to_serializable: Callable[[Any], Any] = to_serializable
+
+    def answer_at_once(self, job: Job) -> bytes | None:
+        """Answer without waiting, where the job allows it: a refusal, or a method that has it ready. None: not so.
+
+        jsonrpcserver's own dispatch is left out here: looking the method up and fitting the arguments is done, and
+        doing it again would be a quarter of a ping.
+        """
+        if job.refusal is None and (job.method is None or job.method.at_once is None or job.ticket.waits):
+            return None
+        result = self._guard.run_at_once(job)
+        return None if result is None else self._encode(self._request(job), result)
+
+    async def answer(self, job: Job) -> bytes:
+        """Run a job to its end and return the answer's line, which a notification's caller throws away.
+
+        Leaves the job's lanes. Raises only what cancels the caller itself.
+        """
+        request, result = await self._dispatch({job.request.method: self._call}, self._no_context, self._request(job))
+        return self._encode(request, result)
+
+    def _request(self, job: Job) -> Any:
+        return self._create_request({"method": job.request.method, "params": [job], "id": job.request.id})
+
+    def _encode(self, request: Any, result: Any) -> bytes:
+        return msgspec.json.encode(self._to_serializable(self._to_response(request, result)))
+
+
+class _Fits(inspect.Signature):
+    """A signature that any arguments fit: ours are always the same two, and binding them costs as much as decoding."""
+
+    def bind(self, *args: Any, **kwargs: Any) -> inspect.BoundArguments:
+        return _NO_ARGUMENTS
+
+
+_NO_ARGUMENTS = inspect.Signature().bind()
+
+
+class _Function:
+    """A callable that jsonrpcserver finds a ready signature on: it asks for it at each call."""
+
+    __signature__ = _Fits()
+
+    def __init__(self, function: Callable[[Job], Awaitable[Any]]) -> None:
+        self._function = function
+
+    def __call__(self, job: Job) -> Awaitable[Any]:
+        return self._function(job)
+
+
+class _Guard:
+    """What jsonrpcserver calls for every method, and the only place where a bug becomes an answer."""
+
+    def __init__(self, host: Host, success: Callable[[Any], Any], error: Callable[..., Any]) -> None:
+        self._host = host
+        self._success = success
+        self._error = error
+
+    async def run(self, job: Job) -> Any:
+        """Run a job to its end, in its own scope; returns jsonrpcserver's `Result`."""
+        try:
+            with job.exchange.scope:
+                return self._success(await _result(job))
+            failure: Exception = _gave_up(job.exchange)
+        except Exception as exc:  # noqa: BLE001 - the one guard: only this request dies
+            failure = exc
+        finally:
+            job.exchange.finish()
+            job.ticket.leave()
+        return self._failed(job, failure)
+
+    def run_at_once(self, job: Job) -> Any:
+        """Try a job without waiting; None, nothing done, where it has to be `run`."""
+        try:
+            result = _result_at_once(job)
+            if result is None:
+                return None
+            answer = self._success(result)
+        except Exception as exc:  # noqa: BLE001 - the same guard, for what needs no task
+            answer = self._failed(job, exc)
+        job.exchange.finish()
+        job.ticket.leave()
+        return answer
+
+    def _failed(self, job: Job, exc: Exception) -> Any:
+        fault = _sole_fault(exc) or self._internal(job, exc)
+        return self._error(**envelope.fault_error(fault, mutating=job.mutating))
+
+    def _internal(self, job: Job, exc: Exception) -> Fault:
+        """Log the bug under a short id and say no more than that id."""
+        bug_id = secrets.token_hex(4)
+        name = job.method.name if job.method is not None else "?"
+        self._host.log.error("internal error %s in %s", bug_id, name, exc_info=exc)
+        text = f"internal error {bug_id}: this is a bug in picoclawd; its log tells more under that id."
+        return Fault(Slug.INTERNAL_ERROR, text, outcome="unknown" if job.mutating else None, id=bug_id)
+
+
+async def _result(job: Job) -> msgspec.Raw:
+    """Wait for the job's turn and run it; encode here, so that a result which cannot be encoded meets the guard."""
+    assert job.method is not None
+    await job.ticket.turn()
+    return msgspec.Raw(msgspec.json.encode(await job.method.run(job.exchange, job.params)))
+
+
+def _result_at_once(job: Job) -> msgspec.Raw | None:
+    if job.refusal is not None:
+        raise job.refusal
+    assert job.method is not None
+    assert job.method.at_once is not None
+    result = job.method.at_once(job.exchange, job.params)
+    return None if result is LATER else msgspec.Raw(msgspec.json.encode(result))
+
+
+def _gave_up(exchange: Exchange) -> Fault:
+    """Name the reason for which the scope ended the method."""
+    if exchange.timed_out:
+        return Fault(Slug.TIMEOUT, "timeout: the request took too long and was stopped. Ask for less, or again later.")
+    return Fault(Slug.CANCELLED, "cancelled: stopped before it took effect.")
+
+
+def _sole_fault(exc: Exception) -> Fault | None:
+    """Find the one fault that a nursery inside a method has wrapped."""
+    while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc if isinstance(exc, Fault) else None

@@ -1,0 +1,85 @@
+"""What stands behind the wire: the tools and the door as methods, a session for each connection."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from picoclawd.errors import Fault
+from picoclawd.rpc.door import Door, Facts, Guest
+from picoclawd.rpc.method import Exchange, Method, Notifier, Params, Peer
+from picoclawd.tools._call import Asked, Toolbox, call_tool, named
+from picoclawd.tools._spec import AnyTool, Settings
+from picoclawd.workspace.actors import Role
+from picoclawd.workspace.workspace import Workspace
+
+
+class WorkspaceHost:
+    """Implements `rpc.method.Host` for one workspace."""
+
+    def __init__(self, workspace: Workspace, toolbox: Toolbox, facts: Facts, log: logging.Logger) -> None:
+        self._workspace = workspace
+        self._log = log
+        self._facts = facts
+        self._methods: dict[str, Method] = {}
+        self.equip(toolbox)
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Every method by name."""
+        return self._methods
+
+    @property
+    def log(self) -> logging.Logger:
+        """The daemon's log."""
+        return self._log
+
+    def equip(self, toolbox: Toolbox) -> None:
+        """Offer these tools from the next request on."""
+        door = Door(self._workspace, toolbox, self._facts)
+        methods = [self._tool_method(toolbox, tool, settings) for tool, settings in toolbox.entries.values()]
+        self._methods = {method.name: method for method in [*door.methods(), *methods]}
+
+    def connected(self, peer: Peer, notifier: Notifier) -> object:
+        """Give the connection its implicit session.
+
+        Raises: overloaded.
+        """
+        return Guest(self._workspace.sessions.connect(Role(peer.role), peer.pid))
+
+    def disconnected(self, client: object) -> None:
+        """Let the session wait to be resumed, or end it."""
+        assert isinstance(client, Guest)
+        self._workspace.sessions.disconnect(client.session)
+
+    def available(self, peer: Peer) -> Sequence[str]:
+        """All method names that this peer may call."""
+        return sorted(
+            name for name, method in self._methods.items() if peer.role == "operator" or not method.operator_only
+        )
+
+    def _tool_method(self, toolbox: Toolbox, tool: AnyTool, settings: Settings) -> Method:
+        async def run(exchange: Exchange, params: Params) -> object:
+            assert isinstance(exchange.client, Guest)
+            asked = Asked(
+                session=exchange.client.session,
+                cancelled=exchange.cancelled,
+                progress=exchange.progress,
+                dry_run=exchange.meta.get("dry_run") is True,
+            )
+            return await call_tool(toolbox, self._workspace, tool.name, params, asked)
+
+        return Method(
+            tool.name,
+            run,
+            mutating=not tool.hints.read_only,
+            lane_paths=partial(_lane_paths, self._workspace, tool, settings),
+        )
+
+
+def _lane_paths(workspace: Workspace, tool: AnyTool, settings: Settings, params: Params) -> tuple[bytes, ...]:
+    """The lanes of a call, from parameters that nobody has checked yet: what cannot be read is in none."""
+    try:
+        paths = tool.paths(named(tool, settings, params))
+    except (Fault, TypeError, AttributeError, KeyError):
+        return ()
+    return tuple(key for path in paths if (key := workspace.lane_key(path)) is not None)

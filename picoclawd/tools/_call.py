@@ -1,0 +1,187 @@
+"""One call of one tool: decode, run, redact, spill, encode. The only place that redacts an answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from picoclawd import limits
+from picoclawd.errors import Fault, Slug
+from picoclawd.text import redact
+from picoclawd.tools._decode import decode
+from picoclawd.tools._render import Renderer, View
+from picoclawd.tools._spec import AnyTool, Call, Result, Settings
+from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.workspace import Workspace
+
+# Members of `data` that hold names, ids and hashes: never redacted, or they would name nothing any more.
+NAMES = frozenset(
+    {"path", "resolved_path", "path_bytes", "name", "target", "artifact", "next", "sha256", "session_id", "id"}
+)
+_NOTICE_ROOM_CHARS = 400  # the spill notice with the longest artifact path
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools that are switched on, with their settings."""
+
+    entries: Mapping[str, tuple[AnyTool, Settings]]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a call came in: by whom, how it is stopped, what it reports to, and what `_meta` said."""
+
+    session: Session
+    cancelled: Callable[[], bool]
+    progress: Callable[[int, int | None, str], None]
+    dry_run: bool = False
+
+
+async def call_tool(
+    toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
+) -> dict[str, Any]:
+    """Run the tool and return `{"content", "display", "data"}` as its reader may see it.
+
+    Raises: invalid_params and whatever the tool raises; file text in a Fault is already redacted.
+    """
+    tool, settings = toolbox.entries[name]
+    raw = named(tool, settings, params)
+    view = _view(asked.session, workspace)
+    renderer = Renderer(view, tool.omit_base64, _supplied(raw) if view is View.STRICT else "")
+    try:
+        tool.check(settings, raw)
+        decoded = decode(name, tool.params, raw)
+        call = Call(
+            actor=asked.session.actor,
+            workspace=workspace,
+            settings=settings,
+            enabled=toolbox.names,
+            inline_chars=workspace.options.inline_chars,
+            cancelled=asked.cancelled,
+            progress=asked.progress,
+            dry_run=asked.dry_run,
+        )
+        result = await tool.run(call, decoded)
+    except Fault as fault:
+        raise _for_reader(fault, renderer) from fault
+    return await _answer(tool, result, renderer, workspace, asked.session)
+
+
+def named(tool: AnyTool, settings: Settings, params: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    """Parameters by name. Positional ones follow the tool's documented order.
+
+    Raises: invalid_params for more of them than the tool has.
+    """
+    if isinstance(params, dict):
+        return params
+    order = tool.positional(settings)
+    if len(params) > len(order):
+        raise Fault(
+            Slug.INVALID_PARAMS,
+            f"{tool.name} takes at most {len(order)} positional parameters, in this order: {', '.join(order)}.",
+            path=f"$[{len(order)}]",
+        )
+    return dict(zip(order, params, strict=False))
+
+
+def _view(session: Session, workspace: Workspace) -> View:
+    if session.actor.is_operator:
+        return View.VERBATIM
+    return View.STRICT if workspace.options.redaction == "strict" else View.ACCIDENT
+
+
+def _supplied(raw: Any) -> str:
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, dict):
+        return "\n".join(_supplied(value) for value in raw.values())
+    return "\n".join(_supplied(value) for value in raw) if isinstance(raw, list) else ""
+
+
+def _for_reader(fault: Fault, renderer: Renderer) -> Fault:
+    if renderer.view is View.VERBATIM:
+        return fault
+    cleaned = Fault(
+        fault.slug,
+        fault.message,
+        excerpt=renderer.clean(fault.excerpt),
+        outcome=fault.outcome,
+        retryable=fault.retryable,
+        next_call=fault.next_call,
+    )
+    cleaned.data = _redacted(fault.data)
+    return cleaned
+
+
+def _redacted(data: dict[str, Any]) -> dict[str, Any]:
+    cleaned = redact.redact_values(data, NAMES)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+async def _answer(
+    tool: AnyTool, result: Result, renderer: Renderer, workspace: Workspace, session: Session
+) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(result.data)
+    operator = renderer.view is View.VERBATIM
+    if not operator:
+        data = _redacted(data)
+    _fit(data, tool.rows_field, limits.DATA_MAX_BYTES_OPERATOR if operator else limits.DATA_MAX_BYTES_AGENT)
+    if result.head or result.body or result.foot:
+        body = renderer.render(result.body)
+        content = result.head + body + result.foot
+        room = workspace.options.inline_chars
+        if len(content) > room and not operator and not result.keep_inline:
+            artifact = await workspace.artifacts.spill(session, tool.name, content)
+            content = _preview(result, body, artifact, room)
+            data |= {"spilled": True, "artifact": artifact}
+    else:
+        content = msgspec.json.encode(data).decode()
+    return {"content": content, "display": _display(result, renderer), "data": data}
+
+
+def _display(result: Result, renderer: Renderer) -> str | None:
+    if result.display is None:
+        return None
+    if renderer.view is not View.STRICT:
+        return Renderer(View.DISPLAY).render(result.display)
+    return redact.redact(Renderer(View.DISPLAY).render(result.display))
+
+
+def _preview(result: Result, body: str, artifact: str | None, room: int) -> str:
+    """Head, the body's beginning and end, foot, and in the middle where the whole is: within `room` characters."""
+    shown = max(0, room - len(result.head) - len(result.foot) - _NOTICE_ROOM_CHARS)
+    first, last = shown * 2 // 3, shown - shown * 2 // 3
+    omitted = len(body) - first - last
+    if artifact is None:
+        where = "they could not be stored: ask for a smaller page"
+    else:
+        where = f'the whole result is in {artifact}: call read_file with {{"path": "{artifact}"}}'
+    notice = f"\n\n[... {omitted} characters omitted; {where} ...]\n\n"
+    return (result.head + body[:first] + notice + body[len(body) - last :] + result.foot)[:room]
+
+
+def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
+    """Leave out rows at the end until `data` fits; say how many in `rows_cut`, and go on with them."""
+    if rows_field is None or len(msgspec.json.encode(data)) <= max_bytes:
+        return
+    rows: list[Any] = data[rows_field]
+    room = max_bytes - len(msgspec.json.encode({**data, rows_field: []})) - 64
+    kept = 0
+    for row in rows:
+        room -= len(msgspec.json.encode(row)) + 1
+        if room < 0:
+            break
+        kept += 1
+    data[rows_field], data["rows_cut"] = rows[:kept], len(rows) - kept
+    if "next_offset" in data:
+        data["next_offset"] = data.get("offset", 0) + kept
+
+

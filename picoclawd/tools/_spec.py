@@ -1,0 +1,198 @@
+"""What a tool is, what it gets (`Call`) and what it gives (`Result`)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+
+from picoclawd.workspace.actors import Actor
+from picoclawd.workspace.workspace import Workspace
+
+P = TypeVar("P", bound=msgspec.Struct)
+S = TypeVar("S", bound="Settings")
+
+PathParam = Annotated[str, msgspec.Meta(description="Absolute, or relative to the workspace.")]
+PathBytesParam = Annotated[
+    str,
+    msgspec.Meta(description="The path percent-encoded, in place of `path`, for a name that is not valid UTF-8."),
+]
+IfMatchParam = Annotated[
+    str,
+    msgspec.Meta(
+        description='The sha256 that the file must have now, else nothing is written. "" means: it must not exist.'
+    ),
+]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A tool's section of the configuration, `tools.<name>.*`."""
+
+    enabled: Annotated[bool, msgspec.Meta(description="Whether the tool exists at all.")] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a host may assume of a tool; MCP's tool annotations, same meanings."""
+
+    read_only: bool
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+    def as_json(self) -> dict[str, bool]:
+        """The names that MCP gives them."""
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+READS = Hints(read_only=True, idempotent=True)
+WRITES = Hints(read_only=False, destructive=True)
+ADDS = Hints(read_only=False, destructive=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Text of ours: never redacted."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """Text out of a file: redacted for agents. `before` and `after` are what the file holds around it,
+    not shown, so that a secret cut by the edge is recognised."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """Rows out of a file, each redacted on its own: a prefix of ours, the text shown, the rest of its line that
+    is not shown, a suffix of ours. Rows are joined by newlines."""
+
+    rows: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """A line that the call itself adds or removes: verbatim, but in the strict mode."""
+
+    text: str
+
+
+Segment = Plain | FileText | FileRows | OwnText
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool found or did. `content` is head, body, foot in this order; head and foot survive a spill.
+
+    With no segment at all, `content` is `data` as compact JSON. `display` is what a chat shows a person, in
+    segments too (only the strict mode redacts them), None where the result is silent. `keep_inline` marks a
+    page that was cut to fit and is never spilled.
+    """
+
+    data: msgspec.Struct
+    head: str = ""
+    body: tuple[Segment, ...] = ()
+    foot: str = ""
+    display: tuple[Segment, ...] | None = None
+    keep_inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[S]):
+    """One call of one tool: who asks, on what, under which settings, and how to stop or report."""
+
+    actor: Actor
+    workspace: Workspace
+    settings: S
+    enabled: frozenset[str]
+    inline_chars: int
+    cancelled: Callable[[], bool]
+    progress: Callable[[int, int | None, str], None]
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[P, S]):
+    """A tool's one definition: RPC method, schemas, MCP tool, help and configuration section come from it."""
+
+    name: str
+    title: str
+    description: str
+    params: type[P]
+    data: type[msgspec.Struct]
+    settings: type[S]
+    hints: Hints
+    run: Callable[[Call[S], P], Awaitable[Result]]
+    positional: Callable[[S], tuple[str, ...]]
+    paths: Callable[[dict[str, Any]], tuple[object, ...]]
+    check: Callable[[S, dict[str, Any]], None]
+    rows_field: str | None = None
+    omit_base64: bool = True
+
+
+AnyTool = Tool[Any, Any]
+
+
+def _one_path(params: dict[str, Any]) -> tuple[object, ...]:
+    return (params.get("path_bytes") or params.get("path") or "",)
+
+
+def _anything_goes(settings: Settings, params: dict[str, Any]) -> None:
+    return None
+
+
+def tool(
+    *,
+    title: str,
+    hints: Hints,
+    params: type[P],
+    data: type[msgspec.Struct],
+    settings: type[S],
+    positional: Callable[[S], tuple[str, ...]] | None = None,
+    paths: Callable[[dict[str, Any]], tuple[object, ...]] = _one_path,
+    check: Callable[[S, dict[str, Any]], None] = _anything_goes,
+    rows_field: str | None = None,
+    omit_base64: bool = True,
+) -> Callable[[Callable[[Call[S], P], Awaitable[Result]]], Tool[P, S]]:
+    """Make the decorated function the tool of its name; its docstring is what a model reads.
+
+    `positional` gives the order of positional parameters (default: the order of the fields). `paths` picks, from
+    undecoded parameters, what the call names, so that the connection can keep calls on one path in order. `check`
+    sees the undecoded parameters first, to refuse with better words than "unknown parameter".
+    `rows_field` names the list in `data` that is cut where the answer would be too large.
+    """
+
+    def define(function: Callable[[Call[S], P], Awaitable[Result]]) -> Tool[P, S]:
+        names = tuple(params.__struct_fields__)
+        return Tool(
+            name=function.__name__,
+            title=title,
+            description=_unindent(function.__doc__ or ""),
+            params=params,
+            data=data,
+            settings=settings,
+            hints=hints,
+            run=function,
+            positional=positional or (lambda _settings: names),
+            paths=paths,
+            check=check,
+            rows_field=rows_field,
+            omit_base64=omit_base64,
+        )
+
+    return define
+
+
+def _unindent(doc: str) -> str:
+    lines = [line.strip() for line in doc.strip().splitlines()]
+    return "\n".join(lines)

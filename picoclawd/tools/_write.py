@@ -1,0 +1,41 @@
+"""What the writing tools share: the request for a change, and the check that a mask is not written back."""
+
+from typing import Any
+
+from msgspec import UnsetType
+
+from picoclawd.errors import Fault, NextCall, Slug
+from picoclawd.text import redact
+from picoclawd.tools._spec import Call
+from picoclawd.workspace.change import Request
+
+
+def request_for(
+    call: Call[Any], path: str, path_bytes: str | UnsetType, if_match: str | UnsetType, verb: str
+) -> Request:
+    """The change that this call wants.
+
+    Raises: invalid_path.
+    """
+    return Request(
+        actor=call.actor,
+        path=call.workspace.parse(path, None if isinstance(path_bytes, UnsetType) else path_bytes),
+        verb=verb,
+        cancelled=call.cancelled,
+        if_match=None if isinstance(if_match, UnsetType) else if_match,
+        dry_run=call.dry_run,
+    )
+
+
+def refuse_mask(given: str, before: bytes, after: bytes) -> None:
+    """Keep a secret that the caller saw only as a marker from being replaced by that marker.
+
+    Raises: masked_text.
+    """
+    if redact.loses_secret(before, after):
+        raise Fault(
+            Slug.MASKED_TEXT,
+            f"{given} holds a secret that was shown to you as {redact.MARK}, and this change would put the marker in "
+            "its place. Nothing was written. Change the other lines with edit_file, leaving that text out.",
+            next_call=NextCall("edit_file", {"path": given}),
+        )

@@ -1,0 +1,136 @@
+"""Read a file as it stood at one moment: stat, read, stat, without a lock."""
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, Generic, TypeVar, cast
+
+from picoclawd import limits
+from picoclawd.files import stamps
+from picoclawd.files.oserrors import as_fault
+from picoclawd.files.paths import WsPath
+from picoclawd.files.policy import Access
+from picoclawd.files.handles import OpenFile
+from picoclawd.files.rooted import Rooted
+from picoclawd.files.threads import Lane, Threads
+from picoclawd.workspace.actors import Actor
+from picoclawd.workspace.approvals import settle
+from picoclawd.workspace.cache import CachedFile, FileCache
+
+T = TypeVar("T")
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """What was extracted, and of which file. `size` is what the extract saw; `unstable` says that the file
+    changed under each of three attempts, so `found` may mix two states."""
+
+    found: T
+    real: bytes
+    size: int
+    mtime_ns: int
+    sha256: str | None
+    unstable: bool
+
+
+class Reader:
+    """Reads of one workspace. What is cached and fresh is answered on the loop, anything else on the read lane."""
+
+    def __init__(self, rooted: Rooted, threads: Threads, tick_ns: int) -> None:
+        self._rooted = rooted
+        self._threads = threads
+        self._tick_ns = tick_ns
+        self._cache = FileCache()
+
+    async def read(self, actor: Actor, path: WsPath, extract: Callable[[BinaryIO, int], T]) -> Reading[T]:
+        """Open `path` and run `extract(file, size_bytes)` on it, a pure function of the file's bytes.
+
+        It may run more than once, on any thread. Files up to limits.SHA256_MAX_BYTES are read whole.
+
+        Raises: what opening raises (outside_workspace, protected_path, not_found, not_a_file, access_denied, ...),
+        io_error, and what `extract` raises.
+        """
+        cached = self._fresh(actor, path)
+        if cached is None:
+            reading, entry = await self._threads.run(Lane.READ, self._read, actor, path, extract)
+            if entry is not None:
+                self._cache.put(path.absolute, entry)
+            return reading
+        return Reading(
+            found=extract(io.BytesIO(cached.data), len(cached.data)),
+            real=cached.real,
+            size=len(cached.data),
+            mtime_ns=cached.stamp.mtime_ns,
+            sha256=cached.sha256,
+            unstable=False,
+        )
+
+    def forget(self, path: WsPath) -> None:
+        """Drop what is held of a path that was just written: saves memory, truth needs no help."""
+        self._cache.drop(path.absolute)
+
+    def statistics(self) -> dict[str, int]:
+        """What the cache holds."""
+        return self._cache.statistics()
+
+    def _fresh(self, actor: Actor, path: WsPath) -> CachedFile | None:
+        """The cached file, if a stat of what the path leads to now says that it is the same. 15 us, no thread."""
+        entry = self._cache.get(path.absolute)
+        if entry is None:
+            return None
+        with self._rooted.open_file(path, Access.READ) as opened:
+            settle(actor, opened.verdict, path)
+            return entry if stamps.of(opened.stat) == entry.stamp else None
+
+    def _read(
+        self, actor: Actor, path: WsPath, extract: Callable[[BinaryIO, int], T]
+    ) -> tuple[Reading[T], CachedFile | None]:
+        for attempt in range(_TRIES):
+            with self._rooted.open_file(path, Access.READ) as opened:
+                settle(actor, opened.verdict, path)
+                reading, entry = self._read_once(opened, path, extract, unstable=attempt == _TRIES - 1)
+            if reading is not None:
+                break
+        # The last attempt never answers None: it says `unstable` instead.
+        return cast("Reading[T]", reading), entry
+
+    def _read_once(
+        self, opened: OpenFile, path: WsPath, extract: Callable[[BinaryIO, int], T], *, unstable: bool
+    ) -> tuple[Reading[T] | None, CachedFile | None]:
+        before = stamps.of(opened.stat)
+        taken_ns = time.time_ns()
+        try:
+            data = _whole(opened.fd, before.size)
+            if data is not None:
+                found, size, sha256 = extract(io.BytesIO(data), len(data)), len(data), hashlib.sha256(data).hexdigest()
+            else:
+                with io.BufferedReader(io.FileIO(opened.fd, closefd=False)) as source:
+                    found, size, sha256 = extract(cast("BinaryIO", source), before.size), before.size, None
+            changed = stamps.of(os.fstat(opened.fd)) != before
+        except OSError as error:
+            raise as_fault(error, "read", path.given) from error
+        if changed and not unstable:
+            return None, None
+        entry = None
+        if data is not None and sha256 is not None and not changed and stamps.settled(before, taken_ns, self._tick_ns):
+            entry = CachedFile(before, opened.real, data, sha256)
+        return Reading(found, opened.real, size, before.mtime_ns, sha256, changed), entry
+
+
+def _whole(fd: int, size: int) -> bytes | None:
+    """All bytes of a file that is small, or that reports no size (`/sys` and its like); None where it is large."""
+    if size > limits.SHA256_MAX_BYTES:
+        return None
+    chunks: list[bytes] = []
+    total = 0
+    while total <= limits.SHA256_MAX_BYTES:
+        chunk = os.read(fd, max(size - total, 0) + 1 if size else limits.READ_BACK_BUFFER_BYTES)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        total += len(chunk)
+    return b"".join(chunks)

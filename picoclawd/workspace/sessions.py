@@ -1,0 +1,153 @@
+"""Sessions: who a connection says it is, how long that outlives the connection, and the tokens that resume it."""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from picoclawd import limits
+from picoclawd.errors import Fault, Slug
+from picoclawd.workspace.actors import Actor, Kind, Role
+
+_TOKEN_BYTES = 16  # 128 random bits: not to be guessed in the ten minutes that a token lives
+
+
+@dataclass(slots=True)
+class Session:
+    """One session. It is live while a connection holds it; afterwards it waits to be resumed, then is dropped."""
+
+    actor: Actor
+    explicit: bool = False
+    token_hash: bytes = b""
+    connected: bool = True
+    opened_at: float = 0.0
+    ended_at: float = 0.0
+    artifacts: int = field(default=0)
+
+    @property
+    def session_id(self) -> str:
+        """The public name of the session: no secret, it opens nothing."""
+        return self.actor.session_id
+
+    def next_artifact(self) -> int:
+        """Number the session's artifacts from 1."""
+        self.artifacts += 1
+        return self.artifacts
+
+
+class Sessions:
+    """All sessions of the daemon. Loop only."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._by_id: dict[str, Session] = {}
+
+    def connect(self, role: Role, peer_pid: int) -> Session:
+        """Begin the implicit session of a new connection.
+
+        Raises: overloaded, at limits.SESSIONS_MAX live sessions.
+        """
+        self._drop_expired()
+        if len(self._by_id) >= limits.SESSIONS_MAX:
+            raise Fault(
+                Slug.OVERLOADED,
+                f"{limits.SESSIONS_MAX} sessions are open, which is the most that the daemon keeps. Close some.",
+            )
+        session_id = f"s-{secrets.token_hex(6)}"
+        actor = Actor(session_id, role, Kind.AGENT, client="", peer_pid=peer_pid)
+        session = Session(actor, opened_at=self._clock())
+        self._by_id[session_id] = session
+        return session
+
+    def disconnect(self, session: Session) -> None:
+        """Note that the session's connection is gone. One that was never opened has nothing to resume."""
+        session.connected = False
+        session.ended_at = self._clock()
+        if not session.explicit:
+            self._by_id.pop(session.session_id, None)
+
+    def open(self, session: Session, client: str, kind: Kind) -> str:
+        """Name the client and its kind; returns the token that resumes the session.
+
+        Raises: invalid_params where client has over 200 characters or one that does not print;
+        disabled_for_role where a subagent claims to be an agent after all.
+        """
+        if session.actor.kind is Kind.SUBAGENT and kind is Kind.AGENT:
+            raise Fault(Slug.DISABLED_FOR_ROLE, "a subagent's session cannot become an agent's.")
+        session.actor = replace(session.actor, client=checked_label("client", client), kind=kind)
+        session.explicit = True
+        return self._new_token(session)
+
+    def resume(self, current: Session, token: str, kind: Kind | None = None) -> tuple[Session, str]:
+        """Take up an earlier session in place of this connection's `current` one; returns it and its next token.
+
+        Raises: unknown_session for a token that is wrong, used, expired or of the other role (all alike, so that
+        a guess learns nothing); session_in_use while its own connection lives; disabled_for_role for a claim to
+        be less bound than before.
+        """
+        session = self._by_token(token)
+        if session is None or session.actor.role is not current.actor.role:
+            raise Fault(
+                Slug.UNKNOWN_SESSION,
+                "no session waits for this resume token: it was used, has expired (10 minutes after the connection "
+                "ended), or never existed. Call session.open without `resume`.",
+            )
+        if session.connected:
+            raise Fault(
+                Slug.SESSION_IN_USE,
+                "the session of this token is still connected. Close that connection, then resume.",
+            )
+        if session.actor.kind is Kind.SUBAGENT and kind is Kind.AGENT:
+            raise Fault(Slug.DISABLED_FOR_ROLE, "a subagent's session cannot be resumed as an agent's.")
+        self._by_id.pop(current.session_id, None)
+        session.connected = True
+        session.actor = replace(session.actor, peer_pid=current.actor.peer_pid)
+        return session, self._new_token(session)
+
+    def close(self, session: Session) -> None:
+        """End a session for good: its token opens nothing any more. The connection goes on as an implicit one."""
+        session.explicit = False
+        session.token_hash = b""
+        session.actor = replace(session.actor, client="")
+
+    def live(self) -> list[Session]:
+        """Those that hold a connection, oldest first."""
+        return [session for session in self._by_id.values() if session.connected]
+
+    def _by_token(self, token: str) -> Session | None:
+        self._drop_expired()
+        wanted = _hash(token)
+        for session in self._by_id.values():
+            if session.token_hash and secrets.compare_digest(session.token_hash, wanted):
+                return session
+        return None
+
+    def _new_token(self, session: Session) -> str:
+        token = secrets.token_hex(_TOKEN_BYTES)
+        session.token_hash = _hash(token)
+        return token
+
+    def _drop_expired(self) -> None:
+        oldest = self._clock() - limits.RESUME_VALID_S
+        gone = [key for key, each in self._by_id.items() if not each.connected and each.ended_at < oldest]
+        for key in gone:
+            del self._by_id[key]
+
+
+def checked_label(name: str, text: str) -> str:
+    """A client's name or objective: printable, at most 200 characters.
+
+    Raises: invalid_params.
+    """
+    if len(text) > limits.CLIENT_NAME_MAX_CHARS or not text.isprintable():
+        raise Fault(
+            Slug.INVALID_PARAMS,
+            f"`{name}` takes at most {limits.CLIENT_NAME_MAX_CHARS} printable characters.",
+            path=f"$.{name}",
+        )
+    return text
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

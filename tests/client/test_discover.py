@@ -1,0 +1,147 @@
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from picoclawd.client import discover
+from picoclawd.client.failures import NO_DAEMON, NoDaemon
+from tests.client.fake import FakeDaemon
+
+
+def announce(base: Path, instance: str, workspace: Path, agent: str, operator: str | None = None) -> Path:
+    """Leave an info.json as a daemon does."""
+    info = base / "run" / "picoclawd" / instance / "info.json"
+    info.parent.mkdir(parents=True)
+    sockets = {"agent": agent, "operator": operator}
+    info.write_text(json.dumps({"pid": 1, "workspace": str(workspace), "sockets": sockets, "version": "0.1.0"}))
+    return info
+
+
+def test_the_environment_names_the_socket(daemon: FakeDaemon) -> None:
+    connection, endpoint = discover.connect("agent")
+    with connection:
+        assert endpoint.path == daemon.path
+        assert connection.call("ping") == {}
+
+
+def test_the_operators_socket_has_a_variable_of_its_own(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoDaemon):
+        discover.connect("operator")
+    monkeypatch.setenv("PICOCLAWD_OPERATOR_SOCKET", daemon.path)
+    connection, _ = discover.connect("operator")
+    connection.close()
+
+
+def test_a_daemon_is_found_from_below_its_workspace(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sub = lonely / "a" / "b"
+    sub.mkdir(parents=True)
+    monkeypatch.chdir(sub)
+    path = str(lonely.parent / "s")
+    announce(lonely.parent, "one", lonely, path)
+    with FakeDaemon(path):
+        connection, endpoint = discover.connect("agent")
+        connection.close()
+    assert (endpoint.path, endpoint.workspace) == (path, str(lonely))
+
+
+def test_the_deepest_workspace_wins(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = lonely / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    announce(lonely.parent, "inner", inner, "/inner")
+    announce(lonely.parent, "outer", lonely, "/outer")
+    assert [end.path for end in discover.candidates("agent")] == ["/inner", "/outer"]
+
+
+def test_a_stale_daemon_is_skipped(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = lonely / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    stale, alive = str(lonely.parent / "stale"), str(lonely.parent / "alive")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(stale)  # the file stays, nobody listens: as after kill -9
+    announce(lonely.parent, "inner", inner, stale)
+    announce(lonely.parent, "outer", lonely, alive)
+    with FakeDaemon(alive):
+        connection, endpoint = discover.connect("agent")
+        connection.close()
+    assert endpoint.path == alive
+
+
+def test_a_sibling_with_the_same_beginning_is_not_taken(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = lonely.parent / "ws-evil"
+    evil.mkdir()
+    monkeypatch.chdir(evil)
+    announce(lonely.parent, "one", lonely, "/sock")
+    assert discover.candidates("agent") == []
+
+
+def test_a_workspace_reached_by_a_link_is_recognised(lonely: Path) -> None:
+    link = lonely.parent / "link"
+    link.symlink_to(lonely)
+    announce(lonely.parent, "one", link, "/sock")
+    assert [end.path for end in discover.candidates("agent")] == ["/sock"]
+
+
+def test_the_state_directory_is_searched_too(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = lonely.parent / "state" / "picoclawd" / "one" / "run" / "info.json"
+    info.parent.mkdir(parents=True)
+    info.write_text(json.dumps({"workspace": str(lonely), "sockets": {"agent": "/sock"}}))
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    assert [end.path for end in discover.candidates("agent")] == ["/sock"]
+
+
+@pytest.mark.parametrize("text", ["", "not json", "[]", '{"workspace": 3}', '{"sockets": []}', '"x"'])
+def test_a_broken_info_file_is_no_daemon(lonely: Path, text: str) -> None:
+    announce(lonely.parent, "one", lonely, "/sock").write_text(text)
+    assert discover.candidates("agent") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_another_users_info_file_is_not_believed(lonely: Path) -> None:
+    info = announce(lonely.parent, "one", lonely, "/sock")
+    os.chown(info, 65534, 65534)
+    assert discover.candidates("agent") == []
+
+
+def test_an_operator_socket_that_is_off_is_said_to_be(lonely: Path) -> None:
+    announce(lonely.parent, "one", lonely, "/sock")
+    with pytest.raises(NoDaemon, match="has no operator socket"):
+        discover.candidates("operator")
+
+
+def test_no_daemon_says_what_to_type(lonely: Path) -> None:
+    with pytest.raises(NoDaemon) as caught:
+        discover.connect("agent")
+    assert f"picoclawd serve --workspace {lonely}" in str(caught.value)
+    assert caught.value.exit_code == NO_DAEMON
+
+
+def test_no_daemon_here_names_the_others(lonely: Path) -> None:
+    announce(lonely.parent, "one", lonely.parent / "elsewhere", "/sock")
+    with pytest.raises(NoDaemon, match=r"Other workspaces have one: .*/elsewhere"):
+        discover.connect("agent")
+
+
+def test_a_dead_socket_in_the_environment_names_the_variable(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PICOCLAWD_SOCKET", "/nowhere/sock")
+    with pytest.raises(NoDaemon, match=r"from \$PICOCLAWD_SOCKET"):
+        discover.connect("agent")
+
+
+def test_a_socket_path_that_is_too_long_is_no_traceback(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PICOCLAWD_SOCKET", "/" + "x" * 200)
+    with pytest.raises(NoDaemon, match="cannot connect"):
+        discover.connect("agent")
+
+
+def test_a_current_directory_that_is_gone_finds_nothing(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = lonely / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    announce(lonely.parent, "one", lonely, "/sock")
+    with pytest.raises(NoDaemon):
+        discover.connect("agent")

@@ -1,0 +1,618 @@
+"""What is opened, what is refused, and in which words: one table for both resolvers, then the single rules."""
+
+import os
+import re
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from picoclawd import limits
+from picoclawd.errors import Fault, Slug
+from picoclawd.files import linux
+from picoclawd.files.policy import Access, Allow, Ask, PathRules, Policy
+from picoclawd.files.resolve import ResolverKind
+from picoclawd.files.rooted import Rooted
+from tests.files.sandbox import LISTS, READS, RESOLVERS, SECRET, WRITES, Sandbox, build
+
+both_resolvers = pytest.mark.parametrize("kind", RESOLVERS)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return build(tmp_path.resolve())
+
+
+def read(rooted: Rooted, sandbox: Sandbox, given: str | bytes, access: Access = Access.READ) -> bytes:
+    with rooted.open_file(sandbox.path(given), access) as opened:
+        return os.read(opened.fd, 65536)
+
+
+def slug_of(fault: pytest.ExceptionInfo[Fault]) -> Slug:
+    return fault.value.slug
+
+
+@contextmanager
+def no_leaks() -> Iterator[None]:
+    before = os.listdir("/proc/self/fd")
+    yield
+    assert os.listdir("/proc/self/fd") == before
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Drop root's right to ignore modes, if we have it."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+# The table
+
+
+def test_the_table_is_large_enough() -> None:
+    assert len(READS) + len(WRITES) + len(LISTS) >= 150
+
+
+@both_resolvers
+@pytest.mark.parametrize("given", READS)
+def test_a_read_gives_what_the_table_says(sandbox: Sandbox, kind: ResolverKind, given: str | bytes) -> None:
+    expected = READS[given]
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        if isinstance(expected, bytes):
+            assert read(rooted, sandbox, given) == expected
+        else:
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is expected
+
+
+@both_resolvers
+@pytest.mark.parametrize("given", WRITES)
+def test_a_write_goes_where_the_table_says(sandbox: Sandbox, kind: ResolverKind, given: str | bytes) -> None:
+    expected = WRITES[given]
+    outside = sandbox.outside()
+    inside = sorted(os.walk(sandbox.ws))
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        if isinstance(expected, Slug):
+            with pytest.raises(Fault) as fault:
+                write(rooted, sandbox, given)
+            assert slug_of(fault) is expected
+            assert sorted(os.walk(sandbox.ws)) == inside, "a refused write created something"
+        else:
+            write(rooted, sandbox, given)
+            assert (sandbox.top / "ws" / expected).read_bytes() == b"new"
+    assert sandbox.outside() == outside
+
+
+def write(rooted: Rooted, sandbox: Sandbox, given: str | bytes) -> None:
+    with rooted.place(sandbox.path(given), make_parents=True) as place:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        fd = os.open(place.name, flags, 0o600, dir_fd=place.dir_fd)
+        os.write(fd, b"new")
+        os.close(fd)
+        assert os.path.realpath(place.real) == place.real
+
+
+@both_resolvers
+@pytest.mark.parametrize("given", LISTS)
+def test_a_listing_gives_what_the_table_says(sandbox: Sandbox, kind: ResolverKind, given: str | bytes) -> None:
+    expected = LISTS[given]
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        if isinstance(expected, bytes):
+            with rooted.open_directory(sandbox.path(given)) as opened:
+                assert os.fsdecode(expected) in os.listdir(opened.fd)
+        else:
+            with pytest.raises(Fault) as fault, rooted.open_directory(sandbox.path(given)):
+                pass
+            assert slug_of(fault) is expected
+
+
+@both_resolvers
+@pytest.mark.parametrize("given", WRITES)
+def test_foreseeing_a_write_agrees_with_it_and_creates_nothing(
+    sandbox: Sandbox, kind: ResolverKind, given: str | bytes
+) -> None:
+    expected = WRITES[given]
+    inside = sorted(os.walk(sandbox.ws))
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        if isinstance(expected, Slug):
+            with pytest.raises(Fault) as fault:
+                rooted.foresee(sandbox.path(given))
+            assert slug_of(fault) is expected
+        else:
+            foreseen = rooted.foresee(sandbox.path(given))
+            assert foreseen.real == sandbox.ws + b"/" + os.fsencode(expected)
+            assert (foreseen.stat is not None) == os.path.exists(foreseen.real)
+    assert sorted(os.walk(sandbox.ws)) == inside
+
+
+# Public reports
+
+
+@both_resolvers
+def test_a01_a_link_that_leaves_the_workspace_is_refused_while_the_file_beside_it_is_read(
+    sandbox: Sandbox, kind: ResolverKind
+) -> None:
+    with sandbox.rooted(kind) as rooted:
+        with pytest.raises(Fault) as fault:
+            read(rooted, sandbox, "leak")
+        assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        assert str(sandbox.top / "out") not in fault.value.message
+        assert read(rooted, sandbox, "ok.txt") == b"ok\n"
+
+
+@both_resolvers
+def test_a02_a_sibling_whose_name_begins_like_the_workspaces_is_outside(sandbox: Sandbox, kind: ResolverKind) -> None:
+    with sandbox.rooted(kind) as rooted:
+        for given in ("{T}/ws-evil/x.txt", "../ws-evil/x.txt", "{T}/ws/../ws-evil/x.txt", "./../ws-evil/x.txt"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        assert read(rooted, sandbox, "sub/../ok.txt") == b"ok\n"
+
+
+@both_resolvers
+def test_a03_a_new_file_below_a_linked_directory_creates_nothing_outside(sandbox: Sandbox, kind: ResolverKind) -> None:
+    outside = sandbox.outside()
+    with sandbox.rooted(kind) as rooted:
+        for given in ("outdir/new.txt", "outdir/sub/new.txt", "outdir_rel/n2.txt", "outdir_rel/a/b/c.txt"):
+            with pytest.raises(Fault) as fault:
+                rooted.place(sandbox.path(given), make_parents=True)
+            assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+    assert sandbox.outside() == outside
+
+
+def test_a05_a_hard_link_shows_its_count_so_that_in_place_writes_can_refuse(sandbox: Sandbox) -> None:
+    with sandbox.rooted() as rooted, rooted.place(sandbox.path("hard.txt")) as place:
+        assert place.stat is not None
+        assert place.stat.st_nlink == 2
+
+
+@both_resolvers
+@pytest.mark.parametrize("name", [".SSH/Id_Rsa", ".ENV", "AUTHORIZED_KEYS", "server.PEM"])
+def test_a06_letter_case_opens_no_protected_name(sandbox: Sandbox, kind: ResolverKind, name: str) -> None:
+    with sandbox.rooted(kind) as rooted:
+        for given in (name, name.lower(), name.upper()):
+            for action in (rooted.open_file, rooted.place, rooted.entry):
+                with pytest.raises(Fault) as fault:
+                    action(sandbox.path(given))
+                assert slug_of(fault) is Slug.PROTECTED_PATH
+
+
+@both_resolvers
+def test_a07_a_linked_name_leads_to_the_existing_file_with_its_stat(sandbox: Sandbox, kind: ResolverKind) -> None:
+    with sandbox.rooted(kind) as rooted, rooted.place(sandbox.path(".cfg")) as place:
+        assert (place.name, place.real) == (b"ok.txt", sandbox.ws + b"/ok.txt")
+        assert place.stat is not None
+        assert place.stat.st_size == 3
+
+
+@both_resolvers
+def test_a08_an_allowed_directory_opens_nothing_beside_it(sandbox: Sandbox, kind: ResolverKind) -> None:
+    rules = PathRules(sandbox.ws, allow_read=(f"^{sandbox.top}/media/",))
+    with sandbox.rooted(kind, rules) as rooted, no_leaks():
+        assert read(rooted, sandbox, "{T}/media/a.txt") == b"media\n"
+        assert read(rooted, sandbox, "{T}/media/l_abs") == b"media\n"
+        assert read(rooted, sandbox, "{T}/media/l_ws") == b"ok\n"
+        assert read(rooted, sandbox, "to_media") == b"media\n"
+        assert read(rooted, sandbox, "to_media_rel") == b"media\n"
+        for given in ("{T}/media/../out/secret.txt", "{T}/media/l_out", "to_media_out", "{T}/media/l_out_gone"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        with pytest.raises(Fault) as fault:
+            rooted.place(sandbox.path("{T}/media/a.txt"))
+        assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        assert "tools.allow_write_paths" in fault.value.message
+
+
+@both_resolvers
+def test_a11_dots_after_a_link_are_resolved_as_text(sandbox: Sandbox, kind: ResolverKind) -> None:
+    outside = sandbox.outside()
+    with sandbox.rooted(kind) as rooted, rooted.place(sandbox.path("outdir/../x.txt")) as place:
+        assert place.real == sandbox.ws + b"/x.txt"
+    assert sandbox.outside() == outside
+
+
+@both_resolvers
+def test_a54_each_cause_has_its_own_slug_and_errno(sandbox: Sandbox, kind: ResolverKind) -> None:
+    seen = {}
+    with sandbox.rooted(kind) as rooted:
+        for given in ("n" * 300, "ok.txt/x", "sub", "a", "not_there"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            seen[given] = (fault.value.slug.value, fault.value.data.get("errno_name"))
+    assert list(seen.values()) == [
+        ("invalid_path", "ENAMETOOLONG"),
+        ("not_a_directory", "ENOTDIR"),
+        ("not_a_file", None),
+        ("symlink_loop", "ELOOP"),
+        ("not_found", "ENOENT"),
+    ]
+
+
+@both_resolvers
+def test_a54_a_file_that_may_not_be_read_is_access_denied(sandbox: Sandbox, kind: ResolverKind) -> None:
+    (sandbox.top / "ws").chmod(0o755)
+    (sandbox.top / "ws/ok.txt").chmod(0)
+    (sandbox.top / "ws/sub").chmod(0o600)
+    with sandbox.rooted(kind) as rooted, as_nobody():
+        for given in ("ok.txt", "sub/in.txt"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert (slug_of(fault), fault.value.data["errno_name"]) == (Slug.ACCESS_DENIED, "EACCES")
+            assert fault.value.message.startswith("failed to read file: access denied")
+        with pytest.raises(Fault) as fault:
+            rooted.place(sandbox.path("new/x.txt"), make_parents=True)
+        assert slug_of(fault) is Slug.ACCESS_DENIED
+
+
+@both_resolvers
+def test_a77_links_to_here_and_above_lead_to_the_one_file(sandbox: Sandbox, kind: ResolverKind) -> None:
+    with sandbox.rooted(kind) as rooted, rooted.open_file(sandbox.path("sub/up/loop/sub/up/ok.txt")) as opened:
+        assert opened.real == sandbox.ws + b"/ok.txt"
+
+
+@both_resolvers
+def test_a78_a_tree_deeper_than_the_longest_path_does_no_harm(sandbox: Sandbox, kind: ResolverKind) -> None:
+    fd = os.open(sandbox.ws, os.O_RDONLY)
+    for depth in range(1200):
+        os.mkdir("deep", dir_fd=fd)
+        below = os.open("deep", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+        if depth in (49, 1199):
+            os.close(os.open("needle", os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=fd))
+    os.close(fd)
+    (sandbox.top / "ws/deep/link").symlink_to("deep/" * 200 + "link2")
+    (sandbox.top / "ws" / ("deep/" * 201) / "link2").symlink_to("deep/" * 200 + "deep")
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        assert read(rooted, sandbox, "deep/" * 50 + "needle") == b""
+        for given in ("deep/" * 1200 + "needle", "deep/" * 300 + "needle", "deep/link"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.INVALID_PATH
+
+
+@both_resolvers
+def test_a106_what_is_no_regular_file_is_named_at_once(sandbox: Sandbox, kind: ResolverKind) -> None:
+    started = time.monotonic()
+    rules = PathRules(sandbox.ws, allow_read=("^/dev/zero$", "^/proc/"))
+    expected = {"fifo": "FIFO", "sub": "directory", "/dev/zero": "character device"}
+    with sandbox.rooted(kind, rules) as rooted, no_leaks():
+        for given, what in expected.items():
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.NOT_A_FILE
+            assert f"it is a {what}, not a regular file" in fault.value.message
+        with pytest.raises(Fault, match="not a regular file"):
+            read(rooted, sandbox, "sock")
+        for given in ("/proc/self/mem", "/proc/cpuinfo"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.PROTECTED_PATH
+    assert time.monotonic() - started < 5
+
+
+# Words
+
+
+@both_resolvers
+def test_outside_is_refused_in_the_same_words_whether_or_not_something_is_there(
+    sandbox: Sandbox, kind: ResolverKind
+) -> None:
+    pairs = [("leak", "dangling_out"), ("{T}/out/secret.txt", "{T}/out/gone"), ("outdir/deep", "outdir/gone")]
+    with sandbox.rooted(kind) as rooted:
+        for there, gone in pairs:
+            words = []
+            for given in (there, gone):
+                with pytest.raises(Fault) as fault:
+                    read(rooted, sandbox, given)
+                words.append(fault.value.message.replace(sandbox.path(given).given, "PATH"))
+            assert words[0] == words[1]
+            assert words[0].startswith("access denied: path is outside the workspace")
+            assert sandbox.ws.decode() in words[0]
+
+
+@both_resolvers
+def test_a_link_in_an_allowed_directory_tells_nothing_of_what_lies_beyond(sandbox: Sandbox, kind: ResolverKind) -> None:
+    rules = PathRules(sandbox.ws, allow_read=("/media/",), allow_write=("/media/",))
+    with sandbox.rooted(kind, rules) as rooted:
+        for given in ("{T}/media/l_out", "{T}/media/l_out_gone"):
+            for action in (rooted.open_file, rooted.open_directory, rooted.place):
+                with pytest.raises(Fault) as fault:
+                    action(sandbox.path(given))
+                assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        with pytest.raises(Fault) as fault:
+            read(rooted, sandbox, "{T}/media/l_gone")
+        assert slug_of(fault) is Slug.NOT_FOUND
+
+
+def test_the_words_that_callers_know_are_kept(sandbox: Sandbox) -> None:
+    with sandbox.rooted() as rooted:
+        with pytest.raises(Fault, match=r"^failed to read file: file not found \(gone\.txt\)"):
+            read(rooted, sandbox, "gone.txt")
+        with pytest.raises(Fault, match=r"^failed to list directory: directory not found"):
+            rooted.open_directory(sandbox.path("gone"))
+        with pytest.raises(Fault, match=r"^failed to write file: its directory does not exist"):
+            rooted.place(sandbox.path("gone/x.txt"))
+
+
+# Outside, where allowed
+
+
+@both_resolvers
+def test_an_unrestricted_policy_opens_the_outside_but_never_the_systems_secrets(
+    sandbox: Sandbox, kind: ResolverKind
+) -> None:
+    with sandbox.rooted(kind, PathRules(sandbox.ws, restrict=False)) as rooted, no_leaks():
+        assert read(rooted, sandbox, "leak") == SECRET
+        assert read(rooted, sandbox, "{T}/out/../out/secret.txt") == SECRET
+        assert read(rooted, sandbox, "outdir/deep/s.txt") == SECRET
+        assert read(rooted, sandbox, "{T}/ws-link/in_abs") == b"ok\n"
+        write(rooted, sandbox, "outdir/made/by/us.txt")
+        write(rooted, sandbox, "dangling_out")
+        assert (sandbox.top / "out/made/by/us.txt").read_bytes() == b"new"
+        assert (sandbox.top / "out/newborn.txt").read_bytes() == b"new"
+        for given in ("/etc/shadow", "/etc/sudoers", "/proc/self/environ", "leak_proc", "leak_magic/etc/shadow"):
+            with pytest.raises(Fault) as fault:
+                read(rooted, sandbox, given)
+            assert slug_of(fault) is Slug.PROTECTED_PATH
+        with pytest.raises(Fault) as fault:
+            read(rooted, sandbox, "/dev/fd/0")
+        assert slug_of(fault) in (Slug.SYMLINK_LOOP, Slug.PROTECTED_PATH, Slug.NOT_FOUND)
+
+
+@both_resolvers
+def test_an_allowed_directory_is_listed_by_a_pattern_with_its_slash(sandbox: Sandbox, kind: ResolverKind) -> None:
+    rules = PathRules(sandbox.ws, allow_read=("/media/",))
+    with sandbox.rooted(kind, rules) as rooted, no_leaks():
+        for given in ("{T}/media", "{T}/media/", "{T}/media/sub/..", "to_media_dir", "{T}/media/sub"):
+            with rooted.open_directory(sandbox.path(given)) as opened:
+                assert stat.S_ISDIR(opened.stat.st_mode)
+                assert opened.real.startswith(os.fsencode(sandbox.top / "media"))
+        with pytest.raises(Fault) as fault:
+            rooted.open_directory(sandbox.path("{T}/media/a.txt"))
+        assert slug_of(fault) is Slug.NOT_A_DIRECTORY
+        with pytest.raises(Fault) as fault:
+            rooted.open_directory(sandbox.path("{T}/out"))
+        assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+
+
+@both_resolvers
+def test_a_write_entry_opens_writes_and_no_reads(sandbox: Sandbox, kind: ResolverKind) -> None:
+    rules = PathRules(sandbox.ws, allow_write=(f"^{re.escape(str(sandbox.top))}/media/",))
+    with sandbox.rooted(kind, rules) as rooted, no_leaks():
+        write(rooted, sandbox, "{T}/media/made/new.txt")
+        write(rooted, sandbox, "to_media_new")
+        with rooted.open_file(sandbox.path("{T}/media/new.txt"), Access.WRITE) as opened:
+            assert os.read(opened.fd, 10) == b"new"
+        for given, action in (("{T}/media/a.txt", rooted.open_file), ("{T}/media/l_out", rooted.place)):
+            with pytest.raises(Fault) as fault:
+                action(sandbox.path(given))
+            assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+        with pytest.raises(Fault) as fault:
+            rooted.place(sandbox.path("{T}/media/none/../../out/x"), make_parents=True)
+        assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
+
+
+def test_an_outside_file_that_may_not_be_read_is_access_denied(sandbox: Sandbox) -> None:
+    secret = sandbox.top / "media/secret"
+    rules = PathRules(sandbox.ws, restrict=False)
+    secret.chmod(0)
+    for parent in [sandbox.top, *sandbox.top.parents][:-2]:
+        if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("test_", "pytest-", "media")):
+            parent.chmod(0o755)
+    with sandbox.rooted(rules=rules) as rooted, as_nobody(), no_leaks():
+        with pytest.raises(Fault) as fault:
+            read(rooted, sandbox, "{T}/media/secret")
+    assert slug_of(fault) is Slug.ACCESS_DENIED
+
+
+# Asking
+
+
+@both_resolvers
+def test_read_or_ask_asks_for_protected_names_wherever_the_name_appears(sandbox: Sandbox, kind: ResolverKind) -> None:
+    with sandbox.rooted(kind) as rooted:
+        for given in (".env", "to_env", ".netrc"):
+            with rooted.open_file(sandbox.path(given), Access.READ_OR_ASK) as opened:
+                assert isinstance(opened.verdict, Ask)
+        with rooted.open_file(sandbox.path("ok.txt"), Access.READ_OR_ASK) as opened:
+            assert opened.verdict == Allow()
+
+
+@both_resolvers
+def test_read_or_ask_asks_for_a_protected_name_that_a_link_only_passes(sandbox: Sandbox, kind: ResolverKind) -> None:
+    (sandbox.top / "media/.env").symlink_to("a.txt")
+    (sandbox.top / "ws/through").symlink_to(sandbox.top / "media/.env")
+    with sandbox.rooted(kind, PathRules(sandbox.ws, allow_read_outside=True)) as rooted:
+        with rooted.open_file(sandbox.path("through"), Access.READ_OR_ASK) as opened:
+            assert isinstance(opened.verdict, Ask)
+
+
+@both_resolvers
+def test_confirm_globs_ask_and_create_no_parents_before_the_answer(sandbox: Sandbox, kind: ResolverKind) -> None:
+    rules = PathRules(sandbox.ws, confirm_write_globs=(".claude/**",))
+    (sandbox.top / "ws/innocent").symlink_to(".claude/new.json")
+    with sandbox.rooted(kind, rules) as rooted:
+        for given in (".claude/new.json", "innocent", "loop/.claude/new.json"):
+            foreseen = rooted.foresee(sandbox.path(given))
+            assert isinstance(foreseen.verdict, Ask)
+            assert foreseen.missing == (b".claude",)
+        assert not (sandbox.top / "ws/.claude").exists()
+        assert rooted.foresee(sandbox.path("new.json")).verdict == Allow()
+
+
+# Places
+
+
+def test_a_place_has_a_key_that_every_spelling_shares(sandbox: Sandbox) -> None:
+    keys = set()
+    with sandbox.rooted() as rooted:
+        for given in ("sub/in.txt", "in_dir/in.txt", "{T}/ws-link/sub/in.txt", "loop/sub/up/sub/in.txt"):
+            with rooted.place(sandbox.path(given)) as place:
+                keys.add(place.key)
+    found = (sandbox.top / "ws/sub").stat()
+    assert keys == {(found.st_dev, found.st_ino, b"in.txt")}
+
+
+def test_a_place_notices_that_its_directory_was_moved_or_removed(sandbox: Sandbox) -> None:
+    with sandbox.rooted() as rooted:
+        with rooted.place(sandbox.path("sub/x")) as place:
+            assert place.still_there()
+            (sandbox.top / "ws/sub").rename(sandbox.top / "out/moved")
+            assert not place.still_there()
+        with rooted.place(sandbox.path("made/x"), make_parents=True) as place:
+            (sandbox.top / "ws/made").rmdir()
+            assert not place.still_there()
+
+
+def test_new_parents_have_mode_0755(sandbox: Sandbox) -> None:
+    before = os.umask(0)
+    try:
+        with sandbox.rooted() as rooted, rooted.place(sandbox.path("p/q/x"), make_parents=True) as place:
+            assert stat.S_IMODE(os.fstat(place.dir_fd).st_mode) == 0o755
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((sandbox.top / "ws/p").stat().st_mode) == 0o755
+
+
+@both_resolvers
+def test_an_entry_is_the_link_itself_and_may_be_of_any_kind(sandbox: Sandbox, kind: ResolverKind) -> None:
+    with sandbox.rooted(kind) as rooted, no_leaks():
+        for given, what in (("leak", stat.S_ISLNK), ("fifo", stat.S_ISFIFO), ("sub/", stat.S_ISDIR)):
+            with rooted.entry(sandbox.path(given)) as place:
+                assert place.stat is not None
+                assert what(place.stat.st_mode)
+        with rooted.entry(sandbox.path("gone")) as place:
+            assert place.stat is None
+        for given, slug in (("ok.txt/", Slug.NOT_A_DIRECTORY), ("none/x", Slug.NOT_FOUND), (".", Slug.NOT_A_FILE),
+                            ("outdir/secret.txt", Slug.OUTSIDE_WORKSPACE), ("a/x", Slug.SYMLINK_LOOP)):  # fmt: skip
+            with pytest.raises(Fault) as fault:
+                rooted.entry(sandbox.path(given))
+            assert slug_of(fault) is slug
+
+
+def test_a_closed_handle_may_be_closed_again(sandbox: Sandbox) -> None:
+    with sandbox.rooted() as rooted, no_leaks():
+        opened = rooted.open_file(sandbox.path("ok.txt"))
+        fd = opened.fd
+        opened.close()
+        opened.close()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+# The root
+
+
+def test_a_workspace_that_is_absent_or_no_real_path_is_root_gone(sandbox: Sandbox) -> None:
+    for wrong in (b"/nowhere", os.fsencode(sandbox.top / "ws-link"), os.fsencode(sandbox.top / "ws/ok.txt")):
+        with no_leaks(), pytest.raises(Fault) as fault:
+            Rooted(wrong, Policy(PathRules(wrong)))
+        assert slug_of(fault) is Slug.ROOT_GONE
+
+
+@both_resolvers
+@pytest.mark.parametrize("restrict", [True, False])
+def test_a_root_that_was_moved_is_root_gone_for_every_action(
+    sandbox: Sandbox, kind: ResolverKind, restrict: bool
+) -> None:
+    with sandbox.rooted(kind, PathRules(sandbox.ws, restrict=restrict)) as rooted:
+        (sandbox.top / "ws").rename(sandbox.top / "elsewhere")
+        (sandbox.top / "ws").mkdir()
+        (sandbox.top / "ws/ok.txt").write_bytes(b"another\n")
+        actions = (rooted.open_file, rooted.place, rooted.foresee, rooted.entry)
+        for action in actions:
+            for given in ("ok.txt", "gone.txt"):
+                with no_leaks(), pytest.raises(Fault) as fault:
+                    action(sandbox.path(given))
+                assert slug_of(fault) is Slug.ROOT_GONE
+        with pytest.raises(Fault) as fault:
+            rooted.open_directory(sandbox.path("."))
+        assert slug_of(fault) is Slug.ROOT_GONE
+
+
+@both_resolvers
+def test_a_root_that_was_removed_is_root_gone_and_not_made_again(tmp_path: Path, kind: ResolverKind) -> None:
+    workspace = tmp_path.resolve() / "ws"
+    workspace.mkdir()
+    raw = os.fsencode(workspace)
+    with Rooted(raw, Policy(PathRules(raw)), kind) as rooted:
+        rooted.check_root()
+        workspace.rmdir()
+        box = Sandbox(tmp_path.resolve())
+        for given in ("x", "p/q/x"):
+            with pytest.raises(Fault) as fault:
+                rooted.place(box.path(given), make_parents=True)
+            assert slug_of(fault) is Slug.ROOT_GONE
+        with pytest.raises(Fault) as fault:
+            rooted.open_file(box.path("x"))
+        assert slug_of(fault) is Slug.ROOT_GONE
+    assert not workspace.exists()
+
+
+def test_the_root_is_known_by_device_and_inode(sandbox: Sandbox) -> None:
+    found = os.stat(sandbox.ws)
+    with sandbox.rooted() as rooted:
+        assert rooted.identity == (found.st_dev, found.st_ino)
+        assert linux.fd_path(rooted.root_fd) == sandbox.ws
+
+
+def test_a_new_policy_counts_from_the_next_call(sandbox: Sandbox) -> None:
+    with sandbox.rooted() as rooted:
+        rooted.policy = Policy(PathRules(sandbox.ws, unprotect=(r"^\.env$",)))
+        assert read(rooted, sandbox, "to_env") == SECRET
+
+
+def test_an_open_costs_little_more_than_its_system_calls(sandbox: Sandbox) -> None:
+    # Typically 3 times; the bound is loose, for a busy machine disturbs short measurements.
+    path = sandbox.path("d/" * 9 + "x.txt")
+    with sandbox.rooted() as rooted:
+        bare_s = min(_bare_open(rooted, path.relative or b"") for _ in range(300))
+        full_s = min(_full_open(rooted, sandbox) for _ in range(300))
+    assert full_s < 12 * bare_s
+
+
+def _bare_open(rooted: Rooted, relative: bytes) -> float:
+    started = time.perf_counter()
+    fd = linux.openat2(rooted.root_fd, relative, os.O_RDONLY, 0, linux.RESOLVE_BENEATH)
+    os.fstat(fd)
+    os.close(fd)
+    return time.perf_counter() - started
+
+
+def _full_open(rooted: Rooted, sandbox: Sandbox) -> float:
+    path = sandbox.path("d/" * 9 + "x.txt")
+    started = time.perf_counter()
+    with rooted.open_file(path):
+        pass
+    return time.perf_counter() - started
+
+
+def test_a_socket_made_elsewhere_is_no_file_either(sandbox: Sandbox) -> None:
+    rules = PathRules(sandbox.ws, restrict=False)
+    with socket.socket(socket.AF_UNIX) as listener:
+        fd = os.open(sandbox.top / "media", os.O_PATH)
+        listener.bind(f"/proc/self/fd/{fd}/sock")
+        os.close(fd)
+        with sandbox.rooted(rules=rules) as rooted, pytest.raises(Fault, match="it is a socket"):
+            read(rooted, sandbox, "{T}/media/sock")
+
+
+def test_the_deepest_allowed_path_is_written_and_read(sandbox: Sandbox) -> None:
+    given = "k/" * (limits.PATH_DEPTH_MAX - 1) + "x"
+    with sandbox.rooted() as rooted, no_leaks():
+        write(rooted, sandbox, given)
+        assert read(rooted, sandbox, given) == b"new"

@@ -1,0 +1,93 @@
+"""A whole workspace in process, with its tools, and no socket: what tool tests call."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from picoclawd.errors import Fault, Slug
+from picoclawd.files import linux
+from picoclawd.files.policy import PathRules, Policy
+from picoclawd.files.probes import Probes
+from picoclawd.files.rooted import Rooted
+from picoclawd.tools import _registry
+from picoclawd.tools._call import Asked, Toolbox, call_tool
+from picoclawd.tools._spec import Settings
+from picoclawd.workspace.actors import Kind, Role
+from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.workspace import Options, Workspace
+
+PROBES = Probes(
+    openat2=True,
+    exchange=True,
+    noreplace=True,
+    tmpfile=True,
+    leases=True,
+    xattrs=True,
+    timestamp_tick_ns=4_000_000,
+    watch_limit=None,
+    file_system="ext4",
+)
+
+
+class House:
+    """Call a tool as an agent or an operator; `root` is the workspace."""
+
+    def __init__(
+        self,
+        root: Path,
+        options: Options | None = None,
+        off: frozenset[str] = frozenset(),
+        settings: dict[str, Settings] | None = None,
+        **rules: Any,
+    ) -> None:
+        linux.ignore_lease_signal()
+        self.root = root
+        real = os.fsencode(os.path.realpath(root))
+        self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
+        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options())
+        given = settings or {}
+        self.toolbox = Toolbox(
+            {
+                name: (tool, given.get(name, tool.settings()))
+                for name, tool in _registry.discover().items()
+                if name not in off
+            }
+        )
+        self.agent = self.session(Role.AGENT)
+        self.operator = self.session(Role.OPERATOR)
+        self.stop = False
+
+    def session(self, role: Role) -> Session:
+        session = self.workspace.sessions.connect(role, os.getpid())
+        self.workspace.sessions.open(session, "test", Kind.AGENT)
+        return session
+
+    async def call(self, name: str, *args: Any, session: Any = None, **params: Any) -> dict[str, Any]:
+        return await self._call(name, list(args) if args else params, session, dry_run=False)
+
+    async def dry(self, name: str, **params: Any) -> dict[str, Any]:
+        return await self._call(name, params, None, dry_run=True)
+
+    async def _call(self, name: str, params: Any, session: Session | None, *, dry_run: bool) -> dict[str, Any]:
+        asked = Asked(session or self.agent, lambda: self.stop, lambda done, total, message: None, dry_run)
+        return await call_tool(self.toolbox, self.workspace, name, params, asked)
+
+    async def fault(self, slug: Slug, name: str, session: Any = None, **params: Any) -> Fault:
+        """The fault of a call that must fail with this slug."""
+        with pytest.raises(Fault) as caught:
+            await self.call(name, session=session, **params)
+        assert caught.value.slug is slug, caught.value
+        return caught.value
+
+    def write(self, name: str, data: bytes | str, mode: int | None = None) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        if mode is not None:
+            path.chmod(mode)
+        return path
+
+    def close(self) -> None:
+        self.rooted.close()
