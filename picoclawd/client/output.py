@@ -36,8 +36,11 @@ def show_failure(failure: Failure, as_json: bool, operator: bool) -> None:
         show_json(failure.as_json())
         return
     lines = [str(failure) or failure.slug]
-    if isinstance(failure, RpcError) and isinstance(failure.data.get("next"), dict):
-        lines.append(f"next: {command(failure.data['next'], operator)}")
+    data = failure.data if isinstance(failure, RpcError) else {}
+    if isinstance(data.get("available"), list):
+        lines.append(f"available: {', '.join(map(str, data['available']))}")
+    if isinstance(data.get("next"), dict):
+        lines.append(f"next: {command(data['next'], operator)}")
     complain("\n".join(lines))
 
 

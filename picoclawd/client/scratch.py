@@ -1,6 +1,5 @@
 """A daemon of one's own on a temporary workspace: for the demo, and whatever else must not touch a real one."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -11,13 +10,16 @@ import time
 from types import TracebackType
 from typing import Self
 
-from picoclawd.client.failures import NoDaemon
+from picoclawd import limits
+from picoclawd.client.failures import Lost, NoDaemon
 from picoclawd.client.wire import Connection
 
 START_TIMEOUT_S = 20.0  # it takes half a second; a loaded machine may take ten times that
 STOP_TIMEOUT_S = 15.0  # the daemon itself gives locked writes 10 s
 _POLL_S = 0.02
 _LOG_TAIL_CHARS = 2000
+_PREFIX = "picoclawd-demo-"
+_BELOW = len(f"/{_PREFIX}12345678/run/picoclawd/demo/operator/sock")
 _NOT_INHERITED = ("PICOCLAW", "LISTEN_", "NOTIFY_SOCKET", "WATCHDOG_")  # settings and sockets of another daemon
 
 
@@ -29,7 +31,7 @@ class Scratch:
 
     def __init__(self, keep: bool = False) -> None:
         self._keep = keep
-        self.directory = tempfile.mkdtemp(prefix="picoclawd-demo-")
+        self.directory = tempfile.mkdtemp(prefix=_PREFIX, dir=_base())
         self.workspace = os.path.join(self.directory, "workspace")
         self.outside = os.path.join(self.directory, "outside")
         self._log = os.path.join(self.directory, "log")
@@ -86,9 +88,13 @@ class Scratch:
             time.sleep(_POLL_S)
 
     def _answers(self) -> bool:
-        with contextlib.suppress(OSError), self.connect("agent"), self.connect("operator"):
-            return True
-        return False
+        try:
+            for role in ("agent", "operator"):
+                with self.connect(role) as connection:
+                    connection.call("ping", timeout_s=START_TIMEOUT_S)
+        except (OSError, Lost):
+            return False
+        return True
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
@@ -99,3 +105,9 @@ class Scratch:
     def _log_tail(self) -> str:
         with open(self._log, encoding="utf-8", errors="replace") as log:
             return log.read()[-_LOG_TAIL_CHARS:].strip() or "it said nothing"
+
+
+def _base() -> str | None:
+    """Where temporary files go, or /tmp where a socket's path would get too long there."""
+    too_long = len(os.fsencode(tempfile.gettempdir())) + _BELOW > limits.SOCKET_PATH_MAX_BYTES
+    return "/tmp" if too_long else None

@@ -41,6 +41,7 @@ from picoclawd.workspace.workspace import Workspace
 EXIT_FAILED = 1
 EXIT_CONFIG = 2
 _PRUNE_INTERVAL_S = 3600.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ def serve(request: Request) -> int:
         for warning in (*loaded.warnings, *instance.warnings):
             log.warning("%s", warning)
         linux.ignore_lease_signal()
+        # From the bind on others can see us; a signal then waits until there is somebody to heed it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         with own_workspace(instance, os.environ), open_doors(instance, inherited, log) as doors:
             trio.run(_Daemon(request, loaded, instance, doors, log).run)
     except ConfigFaults as found:
@@ -114,7 +117,8 @@ class _Daemon:
             await self._live()
 
     async def _live(self) -> None:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             async with trio.open_nursery() as services:
                 services.start_soon(self._prune_artifacts)
                 services.start_soon(self._find_leftovers)

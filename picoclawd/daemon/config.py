@@ -238,4 +238,6 @@ def schema(sections: Sections | None = None) -> dict[str, Any]:
     kind = config_type(tool_sections() if sections is None else sections)
     (main,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     own = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**own, **main, "title": "picoclawd configuration", "$defs": components}
+    whole = {**own, **main, "title": "picoclawd configuration", "$defs": components}
+    # Defaults in it are Python values, such as tuples; JSON has lists.
+    return cast(dict[str, Any], msgspec.json.decode(msgspec.json.encode(whole)))

@@ -80,8 +80,9 @@ def _copy_attribute(old_fd: int, new_fd: int, name: str) -> None:
 
 def new_file_mode() -> int:
     """Tell the mode that `open(..., 0666)` would give: 0666 less the umask. Read, not flipped: threads share it."""
-    with open("/proc/self/status", "rb") as status:
-        for line in status:
-            if line.startswith(b"Umask:"):
-                return 0o666 & ~int(line.split()[1], 8)
-    return 0o600  # a kernel before 4.7, or no /proc: the stricter choice
+    try:
+        with open("/proc/self/status", "rb") as status:
+            umask = next(int(line.split()[1], 8) for line in status if line.startswith(b"Umask:"))
+    except FileNotFoundError:
+        return 0o600  # no /proc: the stricter choice
+    return 0o666 & ~umask

@@ -93,6 +93,7 @@ class Openat2Resolver:
                     return self._walk.open(root_fd, relative, flags)
                 if exc.errno != errno.EAGAIN:
                     raise
+            os.sched_yield()  # whoever is in the middle of a rename may need this processor to finish it
         raise Fault(Slug.PATH_BUSY, "another process keeps renaming directories of this path: try again later")
 
     def reroot(self, root_fd: int, target: bytes) -> bytes:

@@ -265,7 +265,11 @@ class Rooted:
 
         The real path is found by name here, which may race: it decides about words, never about access.
         """
-        self._judge(request, os.path.realpath(target))
+        try:
+            real = os.path.realpath(target)
+        except OSError:  # realpath raises where a link is swapped under it
+            return request.fault(OSError(errno.EAGAIN, ""))
+        self._judge(request, real)
         return request.fault(exc)
 
     def _settle(self, request: _Request, spot: Spot, verdict: Allow | Ask, make_parents: bool) -> Place:

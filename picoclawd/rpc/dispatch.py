@@ -6,6 +6,7 @@ imported from that library is imported here, when the first dispatcher is made: 
 
 import inspect
 import secrets
+import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -51,9 +52,12 @@ class Dispatcher:
     """Answers jobs, for all connections. Making one imports jsonrpcserver (0.1 to 0.2 s)."""
 
     def __init__(self, host: Host) -> None:
-        from jsonrpcserver import Error, Success, async_dispatcher, dispatcher
-        from jsonrpcserver.response import to_serializable
-        from jsonrpcserver.sentinels import NOCONTEXT
+        with warnings.catch_warnings():
+            # jsonrpcserver 5.0.9 reads its schema with importlib.resources.read_text; removable when it stops.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from jsonrpcserver import Error, Success, async_dispatcher, dispatcher
+            from jsonrpcserver.response import to_serializable
+            from jsonrpcserver.sentinels import NOCONTEXT
 
         self._guard = _Guard(host, Success, Error)
         self._call = _Function(self._guard.run)

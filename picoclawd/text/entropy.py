@@ -43,7 +43,8 @@ _MAGIC = (
     "AAAA",
     "AAEAAAA",
 )
-_MANGLED = re.compile(r"_{1,2}(?:Z|R|T0|D)[A-Z0-9]")  # C++, Rust, Swift, D: compilers' names for functions
+# Compilers' names for functions: the Itanium C++ ABI, and Rust's v0 scheme.
+_MANGLED = re.compile(r"_{1,2}(?:Z[NSKTLG0-9]|R[NCMXYI])[A-Za-z0-9_]*\Z")
 _TEXT_SHARE = 0.9  # of the characters that base64 decodes to
 _SAMPLE_CHARS = 256  # as sure as more would be, and no run costs much
 
@@ -51,14 +52,20 @@ _SAMPLE_CHARS = 256  # as sure as more would be, and no run costs much
 def machine_made(run: str, *, shortest: int, classes: int = 3) -> bool:
     """Tell whether a run of letters, digits and `-_+/=` looks like the output of a random generator.
 
-    Runs under `shortest` characters never do; `classes` of upper case, lower case and digits must be there.
-    The first 256 characters decide for a longer run. Hex in any case, UUIDs, mangled names, base64 of text and of known file formats do not count as machine-made.
+    Runs under `shortest` characters never do; `classes` of upper case, lower case and digits must be there. The first
+    256 characters decide for a longer run. Hex in any case, UUIDs, mangled names, base64 of text and of known file
+    formats do not count as machine-made.
     """
     run = run[:_SAMPLE_CHARS]
-    if len(run) < shortest or _count_classes(run) < classes or run.startswith(_MAGIC) or _MANGLED.match(run):
+    if len(run) < shortest or _count_classes(run) < classes or is_known_format(run) or _MANGLED.match(run):
         return False
     core = "".join(part for part in _SEPARATORS.split(run) if not _PLAIN_SEGMENT.fullmatch(part))
     return len(core) >= shortest * _CORE_MIN and _looks_random(core) and not _is_text_in_base64(run)
+
+
+def is_known_format(run: str) -> bool:
+    """Tell whether a run begins as base64 of a well-known file format or key container does."""
+    return run.startswith(_MAGIC)
 
 
 def is_wordy(text: str) -> bool:

@@ -14,10 +14,9 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.text import differences, lines, nearest
 from picoclawd.text.v4a import Hunk, HunkLine, Patch
 
-_PLACES_NAMED_MAX = 20  # of a hunk that fits several: more help nobody to choose
-_WORK_MAX_BYTES = (
-    16 * 1024**3
-)  # hunks times file size: each hunk is looked for in the whole file, at some 3 GiB a second
+_PLACES_NAMED_MAX = 20  # of a hunk that fits several: naming more would help nobody to choose
+# Hunks times file size: each hunk is looked for in the whole file, at some 3 GiB a second.
+_WORK_MAX_BYTES = 16 * 1024**3
 _CRLF = b"\r\n"
 
 

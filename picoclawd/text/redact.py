@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
-from picoclawd.text.entropy import is_wordy, machine_made
+from picoclawd.text.entropy import is_known_format, is_wordy, machine_made
 from picoclawd.text.strip import NOTICES
 
 MARK = "[FILTERED]"
@@ -27,7 +28,7 @@ WINDOW_REACH_CHARS = (
     512  # how much text around a window `redact_window` wants: longer than the tokens that it must know
 )
 
-JSON = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 _Span = tuple[int, int]
 
 _LONG = 32  # characters of a run that nothing announces
@@ -55,6 +56,8 @@ def redact_window(before: str, text: str, after: str) -> str:
 
     Only `text`'s part is returned. `WINDOW_REACH_CHARS` before and after are enough.
     """
+    if not text:
+        return ""
     whole = before + text + after
     stop = len(before) + len(text)
     pieces: list[str] = []
@@ -226,6 +229,7 @@ _DIGIT = re.compile("[0-9]")
 _PADDING = re.compile("={1,2}(?![A-Za-z0-9])")
 _HASH_PREFIX = re.compile(r"sha(?:1|256|384|512)-")
 _ANNOUNCED_REACH_CHARS = 80
+_SIGN_REACH_CHARS = 11  # `=>`, eight blanks and a quote
 # A name that ends in (or goes on a little behind) a word for secrets, then the sign, then at most a quote.
 _ANNOUNCED = re.compile(
     r"(?i:secret|token|passw(?:or)?d|passphrase|api_?-?key|access_?-?key|private_?-?key|auth_?-?key|credential)"
@@ -245,16 +249,23 @@ def _behind_escape(text: str, start: int) -> int:
 def _machine_made_parts(text: str, start: int, end: int) -> Iterator[_Span]:
     run = text[start:end]
     padding = _PADDING.match(text, end)
-    announced = _ANNOUNCED.search(text[max(0, start - _ANNOUNCED_REACH_CHARS) : start])
-    if announced and machine_made(run, shortest=_LONG_ANNOUNCED, classes=2):
+    if _is_announced(text, start) and machine_made(run, shortest=_LONG_ANNOUNCED, classes=2):
         yield start, padding.end() if padding else end
         return
-    if len(run) < _LONG or padding or "+" in run or _HASH_PREFIX.match(run):
+    if len(run) < _LONG or padding or "+" in run or _HASH_PREFIX.match(run) or is_known_format(run):
         return
     cuts = [-1, *(index for index, char in enumerate(run) if char == "/"), len(run)]
     for left, right in pairwise(cuts):
         if machine_made(run[left + 1 : right], shortest=_LONG) and not _is_base64_around(run, left + 1, right):
             yield start + left + 1, start + right
+
+
+def _is_announced(text: str, start: int) -> bool:
+    """Tell whether the name before `=` or `:` says that a secret follows."""
+    sign = text[max(0, start - _SIGN_REACH_CHARS) : start]
+    if "=" not in sign and ":" not in sign:
+        return False
+    return _ANNOUNCED.search(text[max(0, start - _ANNOUNCED_REACH_CHARS) : start]) is not None
 
 
 def _is_base64_around(run: str, start: int, end: int) -> bool:

@@ -6,7 +6,7 @@ from itertools import islice
 from picoclawd.errors import Fault, Slug
 from picoclawd.text import differences, lines, nearest
 
-_LINES_NAMED_MAX = 20  # of the places where an ambiguous text occurs: more help nobody to choose
+_LINES_NAMED_MAX = 20  # of the places where an ambiguous text occurs: naming more would help nobody to choose
 _ROWS_SHOWN_FROM_MAX = 500_000  # lines that are looked at for the nearest ones
 _CRLF = b"\r\n"
 _LF = b"\n"

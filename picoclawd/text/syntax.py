@@ -5,6 +5,7 @@ Python and TOML get the scanner of `brackets`. Every other extension is left unc
 """
 
 import json
+import re
 from enum import Enum
 from typing import NoReturn
 
@@ -72,15 +73,17 @@ def _check_json(content: bytes) -> Syntax:
     if not content.strip():
         return Problem("line 1: is empty; JSON needs a value", 1)
     try:
-        # Nothing is kept: a number stays text (Python limits the digits of an int), an object becomes its size.
-        json.loads(content.decode(), parse_constant=_refuse, parse_int=str, parse_float=str, object_pairs_hook=len)
+        text = content.decode()
     except UnicodeDecodeError as error:
         line_no = content.count(b"\n", 0, error.start) + 1
         return Problem(f"line {line_no}: is not UTF-8", line_no)
+    try:
+        # Nothing is kept: a number stays text (Python limits the digits of an int), an object becomes its size.
+        json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str, object_pairs_hook=len)
     except json.JSONDecodeError as error:
         return Problem(f"line {error.lineno}: {error.msg} (column {error.colno})", error.lineno)
     except _NotJSON as error:
-        line_no = content.count(b"\n", 0, _place_of(content, str(error))) + 1
+        line_no = text.count("\n", 0, _place_of_constant(text)) + 1
         return Problem(f"line {line_no}: {error} is not JSON", line_no)
     except RecursionError:
         return Verdict.UNCHECKED
@@ -91,6 +94,9 @@ def _refuse(constant: str) -> NoReturn:
     raise _NotJSON(constant)
 
 
-def _place_of(content: bytes, constant: str) -> int:
-    """The first place of a constant that may stand outside a string; strings before it are a rare, harmless miss."""
-    return max(0, content.find(constant.encode()))
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"|(?P<constant>NaN|-?Infinity)', re.DOTALL)
+
+
+def _place_of_constant(text: str) -> int:
+    """Where the first such constant stands outside a string."""
+    return next((match.start() for match in _STRING_OR_CONSTANT.finditer(text) if match["constant"]), 0)

@@ -1,5 +1,6 @@
 """A fake daemon on a socket of its own, and an environment in which no real one is found."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,3 +33,11 @@ def daemon(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDaemon
     monkeypatch.setenv("PICOCLAWD_SOCKET", path)
     with FakeDaemon(path) as fake:
         yield fake
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory for temporary files, with a path short enough for sockets below it."""
+    with tempfile.TemporaryDirectory(prefix="pcd-", dir="/tmp") as directory:
+        monkeypatch.setattr("tempfile.tempdir", directory)
+        yield Path(directory)

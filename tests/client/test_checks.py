@@ -63,13 +63,13 @@ def test_a_closed_socket_in_a_closed_directory_is_fine(place: Path) -> None:
     assert states(place) == ["ok", "ok"]
 
 
-def test_a_socket_open_to_others_is_wrong(place: Path) -> None:
+def test_a96_a_socket_open_to_others_is_wrong(place: Path) -> None:
     place.chmod(0o666)
     (first, _) = checks.socket_file("agent", str(place))
     assert (first.state, first.mend) == ("wrong", f"chmod 0600 {place}")
 
 
-def test_a_derived_directory_open_to_others_is_wrong(place: Path) -> None:
+def test_a96_a_derived_directory_open_to_others_is_wrong(place: Path) -> None:
     place.parent.chmod(0o755)
     (_, second) = checks.socket_file("agent", str(place))
     assert (second.state, second.mend) == ("wrong", f"chmod 0700 {place.parent}")

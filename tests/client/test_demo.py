@@ -12,16 +12,13 @@ from picoclawd.client.wire import Connection
 from tests.client.fake import FakeDaemon, Refusal
 
 
-def test_the_demo_keeps_every_promise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_the_demo_keeps_every_promise(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["demo", "--fast"])
     shown = capsys.readouterr().out
     assert code == 0, shown
     assert f"{len(STEPS)} of {len(STEPS)} steps held" in shown
     assert "\x1b" not in shown, "colours are for terminals"
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(short) == []
 
 
 def test_without_a_daemon_there_is_no_demo(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

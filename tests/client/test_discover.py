@@ -7,6 +7,7 @@ import pytest
 
 from picoclawd.client import discover
 from picoclawd.client.failures import NO_DAEMON, NoDaemon
+from picoclawd.client.scratch import Scratch
 from tests.client.fake import FakeDaemon
 
 
@@ -55,7 +56,7 @@ def test_the_deepest_workspace_wins(lonely: Path, monkeypatch: pytest.MonkeyPatc
     assert [end.path for end in discover.candidates("agent")] == ["/inner", "/outer"]
 
 
-def test_a_stale_daemon_is_skipped(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a94_a_stale_socket_of_a_killed_daemon_is_skipped(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = lonely / "inner"
     inner.mkdir()
     monkeypatch.chdir(inner)
@@ -131,7 +132,7 @@ def test_a_dead_socket_in_the_environment_names_the_variable(lonely: Path, monke
         discover.connect("agent")
 
 
-def test_a_socket_path_that_is_too_long_is_no_traceback(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a95_a_socket_path_that_is_too_long_is_no_traceback(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PICOCLAWD_SOCKET", "/" + "x" * 200)
     with pytest.raises(NoDaemon, match="cannot connect"):
         discover.connect("agent")
@@ -145,3 +146,19 @@ def test_a_current_directory_that_is_gone_finds_nothing(lonely: Path, monkeypatc
     announce(lonely.parent, "one", lonely, "/sock")
     with pytest.raises(NoDaemon):
         discover.connect("agent")
+
+
+def test_a_real_daemon_is_discovered_from_a_subdirectory(lonely: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Scratch() as scratch:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", f"{scratch.directory}/run")
+        below = Path(scratch.workspace, "a", "b")
+        below.mkdir(parents=True)
+        monkeypatch.chdir(below)
+        for role in ("agent", "operator"):
+            connection, endpoint = discover.connect("agent" if role == "agent" else "operator")
+            with connection:
+                assert connection.call("ping") is not None
+            assert (endpoint.path, endpoint.workspace) == (scratch.socket(role), scratch.workspace)
+        monkeypatch.chdir(lonely)
+        with pytest.raises(NoDaemon, match="Other workspaces have one"):
+            discover.connect("agent")

@@ -115,9 +115,13 @@ def test_a_call_loads_nothing_heavy(daemon: FakeDaemon) -> None:
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 
-def test_a_ping_starts_in_less_than_four_bare_pythons(daemon: FakeDaemon) -> None:
-    """The best of several pairs, taken in turns, so that a busy machine slows both."""
-    pairs = [(_seconds([sys.executable, "-c", "pass"]), _seconds([*COMMAND, "call", "ping"])) for _ in range(9)]
+def test_a_ping_starts_in_less_than_four_bare_pythons(
+    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The best of several pairs, taken in turns, so that a busy machine slows both. Compiled, as when installed."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "compiled"))
+    pairs = [(_seconds([sys.executable, "-c", "pass"]), _seconds([*COMMAND, "call", "ping"])) for _ in range(15)]
     bare, ping = (min(times) for times in zip(*pairs, strict=True))
     assert ping < 4 * bare, (bare, ping)
 

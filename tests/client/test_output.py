@@ -62,6 +62,12 @@ def test_the_next_call_is_a_command_to_paste(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == "stale\nnext: picoclawctl call read_file 'path=a b' start_line:=3 --operator\n"
 
 
+def test_an_unknown_method_is_followed_by_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    failure = RpcError({"message": "no such method", "data": {"error": "x", "available": ["ls", "read"]}})
+    output.show_failure(failure, False, False)
+    assert capsys.readouterr().err == "no such method\navailable: ls, read\n"
+
+
 @pytest.mark.parametrize(
     "params",
     [

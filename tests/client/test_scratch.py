@@ -9,12 +9,11 @@ from picoclawd.client.failures import NoDaemon
 from picoclawd.client.scratch import Scratch
 
 
-def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_nothing_is_left_behind(short: Path) -> None:
     with Scratch() as made, made.connect() as connection:
-        assert os.listdir(tmp_path) == [os.path.basename(made.directory)]
+        assert os.listdir(short) == [os.path.basename(made.directory)]
         connection.call("ping")
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(short) == []
 
 
 def test_settings_of_another_daemon_are_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,12 +24,11 @@ def test_settings_of_another_daemon_are_not_inherited(monkeypatch: pytest.Monkey
         assert "edit_file" in {tool["name"] for tool in connection.call("tools.list")["tools"]}
 
 
-def test_a_daemon_that_does_not_start_shows_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_daemon_that_does_not_start_shows_its_log(monkeypatch: pytest.MonkeyPatch, short: Path) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/echo")
     with pytest.raises(NoDaemon, match="-m picoclawd serve"), Scratch():
         raise AssertionError("it did start")
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(short) == []
 
 
 def test_a_daemon_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -43,9 +41,18 @@ def test_a_daemon_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("it did start")
 
 
-def test_keep_leaves_the_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_keep_leaves_the_files(short: Path) -> None:
     with Scratch(keep=True) as made:
         Path(made.workspace, "x").write_text("kept")
     assert Path(made.workspace, "x").read_text() == "kept"
     assert not os.path.exists(made.socket("agent"))
+
+
+def test_a_long_temporary_directory_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A socket's path holds 107 bytes."""
+    long = tmp_path / ("x" * 80)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with Scratch() as made:
+        assert made.directory.startswith("/tmp/picoclawd-demo-")
+    assert not os.path.exists(made.directory)

@@ -36,7 +36,11 @@ class Client:
     def __init__(self, path: Path, timeout_s: float = 20.0) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(timeout_s)
-        self.sock.connect(str(path))
+        try:
+            self.sock.connect(str(path))
+        except BaseException:
+            self.sock.close()
+            raise
         self.notes: list[dict[str, Any]] = []
         self._buffer = b""
         self._ids = itertools.count(1)
@@ -128,6 +132,7 @@ class Daemon:
         self.arguments = arguments
         self.configure(config or {})
         self.process: subprocess.Popen[bytes] | None = None
+        self._clients: list[Client] = []
 
     def configure(self, keys: dict[str, Any]) -> None:
         """Write the configuration: `{"tools.read_file.mode": "lines"}` sets one key."""
@@ -188,10 +193,15 @@ class Daemon:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def client(self, timeout_s: float = 20.0) -> Client:
-        return Client(self.agent_socket, timeout_s)
+        return self._kept(Client(self.agent_socket, timeout_s))
 
     def operator(self, timeout_s: float = 20.0) -> Client:
-        return Client(self.operator_socket, timeout_s)
+        return self._kept(Client(self.operator_socket, timeout_s))
+
+    def _kept(self, client: Client) -> Client:
+        """Closed with the daemon at the latest."""
+        self._clients.append(client)
+        return client
 
     def control(self, *arguments: str, **keys: Any) -> subprocess.CompletedProcess[str]:
         """Run picoclawctl against this daemon."""
@@ -201,7 +211,7 @@ class Daemon:
             "PICOCLAWD_OPERATOR_SOCKET": str(self.operator_socket),
             "PICOCLAWD_CONFIG": str(self.config_path),
         }
-        command = [sys.executable, "-m", "picoclawd.client.main", *arguments]
+        command = [sys.executable, "-m", "picoclawd.client", *arguments]
         return subprocess.run(command, capture_output=True, text=True, env=env, cwd=self.root, timeout=60, **keys)
 
     def write(self, name: str, data: str | bytes, mode: int | None = None) -> Path:
@@ -218,4 +228,6 @@ class Daemon:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for client in self._clients:
+            client.close()
         self.stop()

@@ -2,6 +2,10 @@
 
 import os
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -512,3 +516,21 @@ LISTS: dict[str | bytes, bytes | Slug] = {
     "to_ssh": GUARDED,
     ".config/gh": GUARDED,
 }
+
+
+@contextmanager
+def racing(body: str, *arguments: str) -> Iterator[None]:
+    """Run the Python statements `body` over and over in another process; `argv` holds `arguments`, `fd` the first."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    program = (
+        "import os, sys\nfrom picoclawd.files import linux\n"
+        "argv = sys.argv[1:]\nfd = os.open(argv[0], os.O_RDONLY)\nprint(flush=True)\nwhile True:\n" + lines
+    )
+    with subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE) as racer:
+        try:
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == b"\n", "the racer did not start"
+            yield
+            assert racer.poll() is None, "the racer died, so nothing was raced"
+        finally:
+            racer.kill()

@@ -4,6 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -238,6 +239,24 @@ def test_a_save_that_is_still_being_written_is_not_moved_into_the_history(
     os.close(opened[0])
     assert folder.bytes(caught.value.data["kept_as"]) == b"SAVE 3"
     assert kept == []
+
+
+def test_our_file_that_even_we_may_not_read_is_taken_back_all_the_same(
+    folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]]
+) -> None:
+    folder.put(b"theirs", "editor~", mode=0o600)
+    expected = folder.put(OLD, mode=0o204)  # the owner may only write: so may we, once the file is ours
+    folder.path.chmod(0o777)
+
+    def save() -> bool:
+        os.rename("editor~", "notes.txt", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        return True
+
+    with pytest.raises(Fault) as caught, as_nobody():
+        replace(folder.target(), NEW, expected, still_there=save)
+    assert caught.value.slug is Slug.CONFLICT
+    assert folder.bytes() == b"theirs"
+    assert folder.names() == ["notes.txt"]
 
 
 def test_without_leases_the_exchange_alone_guards(folder: Folder, injected: Injected) -> None:

@@ -143,7 +143,7 @@ def test_signatures_of_the_old_bytes_are_not_put_on_the_new_ones(folder: Folder)
 
 
 def test_without_a_umask_to_read_a_new_file_is_private(injected: Injected) -> None:
-    with injected("read:retval=0"):
+    with injected("openat:error=ENOENT:when=1"):
         mode = metadata.new_file_mode()
     assert mode == 0o600
 

@@ -197,10 +197,10 @@ def test_unprotect_frees_names_of_the_workspace() -> None:
 
 def test_confirm_globs_ask_for_writes_only() -> None:
     rules = policy(confirm=(".envrc", ".vscode/tasks.json", ".claude/**"), restrict=False)
-    for path in (".envrc", "a/.envrc", ".vscode/tasks.json", ".claude/a", ".claude/a/b"):
+    for path in (".envrc", "a/.envrc", ".vscode/tasks.json", "a/.vscode/tasks.json", ".claude/a", ".claude/a/b"):
         assert word(rules.decide(Access.WRITE, inside(path), None)) == "ask"
         assert word(rules.decide(Access.READ, inside(path), None)) == "allow"
-    for path in ("envrc", "a/.vscode/tasks.json", "claude/a"):
+    for path in ("envrc", ".vscode/tasks.txt", "claude/a", "a/.claude/b"):
         assert word(rules.decide(Access.WRITE, inside(path), None)) == "allow"
     assert word(rules.decide(Access.WRITE, b"/srv/.envrc", None)) == "ask"
 

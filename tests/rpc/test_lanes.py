@@ -5,7 +5,7 @@ import random
 import pytest
 import trio
 
-from picoclawd.rpc.lanes import LaneStatistics, Lanes, Ticket, lane_key
+from picoclawd.rpc.lanes import Lanes, LaneStatistics, Ticket, lane_key
 
 A, B = b"/ws/a", b"/ws/b"
 
@@ -81,7 +81,7 @@ def test_a_lane_is_named_by_the_normalised_path(path: bytes, key: bytes) -> None
 async def test_random_calls_take_effect_in_the_order_of_arrival(seed: int, autojump_clock: trio.abc.Clock) -> None:
     rnd = random.Random(seed)
     lanes = Lanes()
-    effects: dict[bytes, list[int]] = {path: [] for path in (A, B, b"/ws/c")}
+    effects: dict[bytes, list[tuple[int, bool]]] = {path: [] for path in (A, B, b"/ws/c")}
     writers = dict.fromkeys(effects, 0)
 
     async def run(number: int, ticket: Ticket, paths: tuple[bytes, ...], exclusive: bool) -> None:
@@ -91,7 +91,7 @@ async def test_random_calls_take_effect_in_the_order_of_arrival(seed: int, autoj
                 for path in paths:
                     assert writers[path] == 0
                     writers[path] += exclusive
-                    effects[path].append(number)
+                    effects[path].append((number, exclusive))
                 await trio.lowlevel.cancel_shielded_checkpoint()
                 for path in paths:
                     writers[path] -= exclusive
@@ -106,6 +106,11 @@ async def test_random_calls_take_effect_in_the_order_of_arrival(seed: int, autoj
             nursery.start_soon(run, number, lanes.enter(paths, exclusive=exclusive), paths, exclusive)
     assert lanes.statistics() == LaneStatistics(0, 0, 0)
     assert sum(map(len, effects.values())) > 30
+    for order in effects.values():
+        for index, (number, exclusive) in enumerate(order):
+            if exclusive:
+                assert all(earlier < number for earlier, _ in order[:index])
+                assert all(later > number for later, _ in order[index + 1 :])
 
 
 async def test_writes_of_one_path_take_turns_in_order(autojump_clock: trio.abc.Clock) -> None:

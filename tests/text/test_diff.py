@@ -1,19 +1,19 @@
 import os
 import random
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd import limits
 from picoclawd.text.diff import DiffLine, bounded, small_enough, unified, window
 from picoclawd.text.lines import split_lines
+from tests.conftest import needs
 
 FILES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"--- x\n", "é".encode(), b"d"]), max_size=40).map(
     b"".join
@@ -30,6 +30,7 @@ def patched(before: bytes, diff: Sequence[DiffLine]) -> bytes:
     old = split_lines(before)
     out: list[bytes] = []
     done = 0
+    added_last = False
     for line in diff[2:]:
         match = RANGE.match(line.text) if line.kind == "header" else None
         if match:
@@ -38,7 +39,8 @@ def patched(before: bytes, diff: Sequence[DiffLine]) -> bytes:
             done = start - 1 if size else start
             assert len(out) + 1 == int(match[3]) + (0 if int(match[4] or 1) else 1)
         elif line.kind == "header":
-            out[-1:] = [out[-1].removesuffix(b"\n")] if out and added_last else out[-1:]
+            if added_last:
+                out[-1] = out[-1].removesuffix(b"\n")
         else:
             body = line.text[1:].encode() + b"\n"
             added_last = line.kind != "removed"
@@ -111,12 +113,14 @@ def test_a_diff_is_the_shortest_possible() -> None:
     assert sum(line.kind in ("added", "removed") for line in diff) == 5  # the example of Myers, "An O(ND) Algorithm"
 
 
+@settings(deadline=None)
 @given(FILES, FILES, st.integers(0, 4))
 def test_a_diff_turns_the_old_version_into_the_new(before: bytes, after: bytes, context: int) -> None:
     diff = unified("f", before, after, context)
     assert (patched(before, diff) if diff else before) == after
 
 
+@settings(deadline=None)
 @given(FILES, FILES)
 def test_no_more_lines_are_shown_as_changed_than_there_are(before: bytes, after: bytes) -> None:
     kinds = [line.kind for line in unified("f", before, after)]
@@ -124,7 +128,6 @@ def test_no_more_lines_are_shown_as_changed_than_there_are(before: bytes, after:
     assert kinds.count("removed") - kinds.count("added") == len(split_lines(before)) - len(split_lines(after))
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -139,9 +142,10 @@ def test_no_more_lines_are_shown_as_changed_than_there_are(before: bytes, after:
 )
 @pytest.mark.parametrize("name", ["f.txt", "a b.txt", 'qu"ote\n.txt', "ü.txt"])
 def test_git_applies_a_diff(before: bytes, after: bytes, name: str, tmp_path: Path) -> None:
+    git = needs("git")
     (tmp_path / name).write_bytes(before)
     diff = "".join(text + "\n" for text in texts(unified(name, before, after)))
-    apply = ["git", "-c", "core.autocrlf=false", "apply", "-p1", "--whitespace=nowarn", "-"]
+    apply = [git, "-c", "core.autocrlf=false", "apply", "-p1", "--whitespace=nowarn", "-"]
     environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
     subprocess.run(apply, input=diff.encode(), cwd=tmp_path, env=environment, check=True, timeout=20)
     assert (tmp_path / name).read_bytes() == after
@@ -224,6 +228,7 @@ def test_the_notice_in_a_bounded_diff_is_no_file_text() -> None:
     assert [line.kind for line in kept if "omitted" in line.text] == ["header"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab", max_size=30), max_size=40), st.integers(0, 300))
 def test_a_window_stays_within_its_budget_and_counts_what_it_leaves_out(rows: list[str], max_chars: int) -> None:
     text, truncated = window(rows, max_chars)

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd.text.differences import WORDS, Difference, differences, line_differences, sentences
@@ -71,6 +71,7 @@ def test_only_the_first_mebibyte_is_looked_at() -> None:
     assert time.perf_counter() - began < 5.0
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_a_reported_line_is_a_line_of_the_file(text: str, wanted: str) -> None:
     data = text.encode()

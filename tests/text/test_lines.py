@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd.text.lines import BOM, body, ending, split_bom, split_lines
@@ -36,6 +36,7 @@ def test_a_carriage_return_belongs_to_the_ending_only_before_a_newline() -> None
     assert [ending(line) for line in (b"a\r\n", b"a\n", b"a\r", b"", b"\r\r\n")] == [b"\r\n", b"\n", b"", b"", b"\r\n"]
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_lines_are_bodies_and_endings_and_lose_nothing(data: bytes) -> None:
     lines = split_lines(data)

@@ -1,6 +1,6 @@
 import time
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd.text.nearest import Near, excerpt, nearest, rows_from
@@ -70,6 +70,7 @@ def test_a_huge_file_of_long_lines_is_searched_in_bounded_time() -> None:
     assert time.perf_counter() - began < 5.0
 
 
+@settings(deadline=None)
 @given(ROWS, ROWS, st.integers(0, 4))
 def test_what_is_found_are_lines_of_the_file(lines: list[bytes], wanted: list[bytes], count: int) -> None:
     found = nearest(lines, wanted, count)

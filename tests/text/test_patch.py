@@ -4,7 +4,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from picoclawd.errors import Fault, Slug
@@ -129,6 +129,7 @@ def rows(data: bytes) -> list[bytes]:
     return [line.rstrip(b"\n").removesuffix(b"\r") for line in split_lines(data.removeprefix(BOM))]
 
 
+@settings(deadline=None)
 @given(versions())
 def test_a_patch_of_the_whole_file_gives_the_other_version(sides: tuple[bytes, bytes]) -> None:
     before, after = sides
@@ -158,6 +159,7 @@ def scattered_hunks(draw: st.DrawFn) -> tuple[list[bytes], dict[int, list[bytes]
     return file_lines, {index: draw(texts) for index in chosen}, chosen
 
 
+@settings(deadline=None)
 @given(scattered_hunks(), st.lists(ENDINGS, min_size=30, max_size=30))
 def test_hunks_in_any_order_do_what_replacing_lines_by_hand_does(
     drawn: tuple[list[bytes], dict[int, list[bytes]], list[int]], endings: list[bytes]
@@ -177,6 +179,7 @@ def test_hunks_in_any_order_do_what_replacing_lines_by_hand_does(
     assert apply(before, Patch(None, hunks)) == expected
 
 
+@settings(deadline=None)
 @given(FILE_LINES.map(b"\n".join), PATCHES)
 @example(b"", "@@\n \n+a\n")
 def test_any_text_applies_or_is_a_fault(before: bytes, text: str) -> None:
@@ -188,6 +191,7 @@ def test_any_text_applies_or_is_a_fault(before: bytes, text: str) -> None:
         assert result != before
 
 
+@settings(deadline=None)
 @given(FILE_LINES.map(b"\n".join), st.lists(st.sampled_from([" a", "-a", "+x", " b", "-b", "+a", "", " "]), max_size=6))
 def test_applied_lines_are_the_old_ones_and_the_added_ones(before: bytes, body: list[str]) -> None:
     try:

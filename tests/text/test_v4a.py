@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd.errors import Fault, Slug
@@ -78,6 +78,7 @@ def test_a_lone_surrogate_is_a_fault_of_the_caller() -> None:
     assert rejection("@@\n-\ud800\n").slug is Slug.PATCH_REJECTED
 
 
+@settings(deadline=None)
 @given(PATCHES)
 def test_any_text_is_a_patch_or_a_rejection(text: str) -> None:
     try:
