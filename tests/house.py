@@ -11,6 +11,7 @@ from picoclawd.files import linux
 from picoclawd.files.policy import PathRules, Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
+from picoclawd.files.threads import Threads
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
@@ -40,13 +41,14 @@ class House:
         options: Options | None = None,
         off: frozenset[str] = frozenset(),
         settings: dict[str, Settings] | None = None,
+        threads: Threads | None = None,
         **rules: Any,
     ) -> None:
         linux.ignore_lease_signal()
         self.root = root
         real = os.fsencode(os.path.realpath(root))
         self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
-        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options())
+        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options(), threads)
         given = settings or {}
         self.toolbox = Toolbox(
             {

@@ -7,7 +7,7 @@ not itself a key or base64; of random strings of 32, 40 and 64 characters under 
 """
 
 import re
-from binascii import Error, a2b_base64
+from binascii import a2b_base64
 from itertools import pairwise
 
 # The letter pairs that make up four fifths of those inside the long identifiers of that corpus.
@@ -19,6 +19,7 @@ _PAIRS = (
 )
 _COMMON_PAIRS = frozenset(_PAIRS.split())
 _COMMON_PAIRS_MAX = 0.3  # share of all neighbours; random: 0.09, identifiers: 0.5
+_COMMON_OF_LETTERS_MAX = 0.5  # share of the neighbours within a word; random: 0.2, words between many numbers: 0.6
 _BREAKS_MIN = 0.2  # share of neighbours where a letter meets a digit or lower case meets upper; random: 0.45
 _DIGITS_MAX = 0.45  # share of digits; random: 0.16. SVG paths and part numbers lie above
 _DISTINCT_MIN = 0.62  # distinct characters, as a share of the length or of 30; random: 0.8
@@ -84,14 +85,16 @@ def _count_classes(run: str) -> int:
 
 def _looks_random(core: str) -> bool:
     neighbours = len(core) - 1
-    common = breaks = 0
+    common = breaks = letters = 0
     for left, right in pairwise(core):
         if left.isalpha() != right.isalpha() or (left.islower() and right.isupper()):
             breaks += 1
-        elif (left + right).lower() in _COMMON_PAIRS:
-            common += 1
+        elif left.isalpha():
+            letters += 1
+            common += (left + right).lower() in _COMMON_PAIRS
     return (
         common < _COMMON_PAIRS_MAX * neighbours
+        and common <= _COMMON_OF_LETTERS_MAX * letters
         and breaks >= _BREAKS_MIN * neighbours
         and sum(char.isdigit() for char in core) <= _DIGITS_MAX * len(core)
         and len(set(core)) >= _DISTINCT_MIN * min(len(core), 30)
@@ -100,11 +103,8 @@ def _looks_random(core: str) -> bool:
 
 def _is_text_in_base64(run: str) -> bool:
     """Tell whether a run is base64 (either alphabet, padded or not) of something that a person can read."""
-    whole = run.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        decoded = a2b_base64(whole[: len(whole) // 4 * 4])
-    except Error:
-        return False
+    whole = run.replace("=", "").replace("-", "+").replace("_", "/")
+    decoded = a2b_base64(whole[: len(whole) // 4 * 4])  # whole groups of its alphabet: always decodable
     text = decoded.decode("utf-8", "replace")
     readable = sum((char.isprintable() and char != "\ufffd") or char in "\t\r\n" for char in text)
     return readable >= _TEXT_SHARE * len(text)

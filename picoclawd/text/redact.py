@@ -4,8 +4,8 @@ It prevents accidents; it is no boundary. What goes: Bearer tokens, JWT, `sk-`/`
 GitHub `gh?_` and `github_pat_`, AWS `AKIA`/`ASIA`, Slack `xox?-`, Google `AIza`; runs of 32 or more characters of
 `A-Za-z0-9_-` that `entropy.machine_made` takes for random; the same from 20 characters on, and with `+/=`, right
 behind a name such as `secret`, `token`, `password` or `api_key` and an `=` or `:`. What stays: identifiers, prose,
-paths, UUIDs, hex of any length, and base64 with padding or a `+` in it, of text, of a known format, or behind
-`sha512-`.
+paths, UUIDs, hex of any length, and base64: with padding or a `+` in it, of text, of a known format, behind `sha512-`,
+or wrapped into lines.
 
 `re` is safe here although it backtracks: a pattern is tried only where a fixed string shows that it could match, and is
 that string and a few plain repetitions, each of a class that excludes what follows it, none nested: linear time.
@@ -254,6 +254,8 @@ def _machine_made_parts(text: str, start: int, end: int) -> Iterator[_Span]:
         return
     if len(run) < _LONG or padding or "+" in run or _HASH_PREFIX.match(run) or is_known_format(run):
         return
+    if _is_wrapped_base64(text, start, end):
+        return
     cuts = [-1, *(index for index, char in enumerate(run) if char == "/"), len(run)]
     for left, right in pairwise(cuts):
         if machine_made(run[left + 1 : right], shortest=_LONG) and not _is_base64_around(run, left + 1, right):
@@ -266,6 +268,25 @@ def _is_announced(text: str, start: int) -> bool:
     if "=" not in sign and ":" not in sign:
         return False
     return _ANNOUNCED.search(text[max(0, start - _ANNOUNCED_REACH_CHARS) : start]) is not None
+
+
+# The widths that PEM, MIME, OpenPGP and their kin wrap base64 at.
+_WRAP_WIDTHS = frozenset((60, 64, 70, 72, 76))
+_WRAP = r"[\"',]{0,2}(?:\r?\n|\\n)[ \t\"']{0,16}"
+_NEXT_LINE = re.compile(_WRAP + r"([A-Za-z0-9+/]{1,77})(?![A-Za-z0-9+/_\-])")
+_LINE_BEFORE = re.compile(r"(?<![A-Za-z0-9+/_\-])([A-Za-z0-9+/]{60,76})" + _WRAP + r"\Z")
+_LINE_REACH_CHARS = 100
+
+
+def _is_wrapped_base64(text: str, start: int, end: int) -> bool:
+    """Tell whether a run is one line of a block of base64: the line before, or this and a next one, are full."""
+    if "-" in text[start:end] or "_" in text[start:end]:
+        return False
+    before = _LINE_BEFORE.search(text[max(0, start - _LINE_REACH_CHARS) : start])
+    if before and len(before[1]) in _WRAP_WIDTHS and end - start <= len(before[1]):
+        return True
+    after = _NEXT_LINE.match(text, end)
+    return after is not None and end - start in _WRAP_WIDTHS and len(after[1]) <= end - start
 
 
 def _is_base64_around(run: str, start: int, end: int) -> bool:

@@ -31,12 +31,14 @@ class Options:
 class Workspace:
     """One directory, and everything that serves it. Made once at start, on the loop."""
 
-    def __init__(self, rooted: Rooted, roots: Roots, probes: Probes, options: Options) -> None:
+    def __init__(
+        self, rooted: Rooted, roots: Roots, probes: Probes, options: Options, threads: Threads | None = None
+    ) -> None:
         self.rooted = rooted
         self.roots = roots
         self.probes = probes
         self.options = options
-        self.threads = Threads()
+        self.threads = threads or Threads()
         self.locks = LockTable()
         self.sessions = Sessions()
         self.reader = Reader(rooted, self.threads, probes.timestamp_tick_ns)

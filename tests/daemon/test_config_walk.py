@@ -59,6 +59,7 @@ def test_every_fault_is_found_in_one_go() -> None:
         ({"tools": {"read_file": {"max_lines": 2.5}}}, "must be an integer; it is a number"),
         ({"tools": {"read_file": {"mode": 3}}}, 'must be one of "bytes", "lines"; it is 3'),
         ({"tools": {"allow_read_paths": "^/a"}}, "must be a list; it is a string"),
+        ({"tools": {"read_file": {"max_lines": []}}}, "must be an integer; it is a list"),
         ({"tools": []}, "must be an object, not a list"),
         ({"daemon": {"max_request_bytes": 1}}, "must be an integer >= 65536; it is 1"),
         ({"daemon": {"socket": 4}}, "must be a string; it is an integer"),

@@ -421,6 +421,17 @@ def test_a_write_entry_opens_writes_and_no_reads(sandbox: Sandbox, kind: Resolve
         assert slug_of(fault) is Slug.OUTSIDE_WORKSPACE
 
 
+@both_resolvers
+def test_where_the_outside_is_open_its_errors_are_named(sandbox: Sandbox, kind: ResolverKind) -> None:
+    expected = {"{T}/media/a.txt/x": Slug.NOT_A_DIRECTORY, "{T}/media/sub": Slug.NOT_A_FILE, "/": Slug.NOT_A_FILE,
+                "{T}/media/none/x": Slug.NOT_FOUND, "outdir/none/x": Slug.NOT_FOUND}  # fmt: skip
+    with sandbox.rooted(kind, PathRules(sandbox.ws, restrict=False)) as rooted, no_leaks():
+        for given, slug in expected.items():
+            with pytest.raises(Fault) as fault:
+                rooted.place(sandbox.path(given))
+            assert slug_of(fault) is slug
+
+
 def test_an_outside_file_that_may_not_be_read_is_access_denied(sandbox: Sandbox, injected: Injected) -> None:
     path = sandbox.path("{T}/media/secret")
     with sandbox.rooted(Openat2Resolver, PathRules(sandbox.ws, restrict=False)) as rooted, no_leaks():

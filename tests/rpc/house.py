@@ -267,3 +267,13 @@ async def talking(
 def error_of(answer: Any) -> tuple[int, str, object]:
     """An error answer's code, slug and id."""
     return answer["error"]["code"], answer["error"]["data"]["error"], answer["id"]
+
+
+def request(method: str, request_id: object = None, params: object = None) -> dict[str, Any]:
+    """A request; a notification without an id."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if request_id is not None:
+        message["id"] = request_id
+    if params is not None:
+        message["params"] = params
+    return message

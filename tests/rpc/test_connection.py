@@ -13,17 +13,7 @@ from picoclawd import limits
 from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.connection import WireSettings
 from picoclawd.rpc.stream import UnixStream
-from tests.rpc.house import SETTINGS, House, Talk, error_of, make_connection, talking
-
-
-def request(method: str, request_id: object = None, params: object = None) -> dict[str, Any]:
-    """A request; a notification without an id."""
-    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-    if request_id is not None:
-        message["id"] = request_id
-    if params is not None:
-        message["params"] = params
-    return message
+from tests.rpc.house import SETTINGS, House, Talk, error_of, make_connection, request, talking
 
 
 def cancel(request_id: object) -> dict[str, Any]:

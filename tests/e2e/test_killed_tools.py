@@ -1,0 +1,113 @@
+"""P1: whatever system call a mutating tool dies in, the file is the old one or the new one, and nothing shows."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import needs
+from tests.crashes import Crashes
+from tests.house import House
+
+OLD = "".join(f"line {number} of the old text\n" for number in range(300))
+# The calls that change something; every other one is in the long form.
+TELLING = re.compile(r"(rename|link|unlink|mkdir|write|fsync|fchmod|fchown|ftruncate|openat2)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mutating call; `after` is what it makes of `before` (None: no file)."""
+
+    name: str
+    tool: str
+    params: dict[str, object]
+    before: str | None
+    after: str
+    path: str = "f.txt"
+
+
+CASES = [
+    Case("create", "write_file", {"content": OLD}, None, OLD, "new/deep/f.txt"),
+    Case("overwrite", "write_file", {"content": "new\n", "overwrite": True}, OLD, "new\n"),
+    Case("append_shaped", "write_file", {"content": OLD + "more\n"}, OLD, OLD + "more\n"),
+    Case("append", "append_file", {"content": "more\n"}, OLD, OLD + "more\n"),
+    Case("append_creates", "append_file", {"content": OLD}, None, OLD),
+    Case("old_text", "edit_file", {"old_text": "line 7 ", "new_text": "LINE 7 "}, OLD, OLD.replace("line 7 ", "LINE 7 ")),
+    Case("patch", "edit_file", {"patch": "@@\n-line 9 of the old text\n+9\n"}, OLD, OLD.replace("line 9 of the old text", "9")),
+]
+
+
+@pytest.fixture(scope="module")
+def crashes() -> Iterator[Crashes]:
+    needs("strace")
+    root = Path(__file__).parents[2]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", "tests.e2e.tool_child"], stdin=pipe, stdout=pipe, text=True, cwd=root) as child:
+        yield Crashes(child)
+
+
+def prepare(workspace: Path, case: Case) -> None:
+    subprocess.run(["rm", "-rf", str(workspace)], check=True)
+    workspace.mkdir()
+    if case.before is not None:
+        (workspace / case.path).write_text(case.before)
+
+
+async def kill_everywhere(crashes: Crashes, tmp_path: Path, case: Case, telling: re.Pattern[str]) -> int:
+    workspace = tmp_path / "ws"
+    params = json.dumps({"path": case.path, **case.params})
+    prepare(workspace, case)
+    rules = [
+        rule
+        for rule in crashes.calls(workspace, case.tool, params, tmp_path / "log")
+        if telling.search(rule)
+    ]
+    assert (workspace / case.path).read_text() == case.after
+    outcomes = []
+    for rule in rules:
+        prepare(workspace, case)
+        assert crashes.kill(workspace, case.tool, params, rule), rule
+        path = workspace / case.path
+        left = path.read_text() if path.exists() else None
+        in_place = "append" in case.name and case.before is not None
+        whole = (
+            left is not None and left.startswith(OLD) and case.after.startswith(left)
+            if in_place
+            else left in (case.before, case.after)
+        )
+        assert whole, f"torn by {rule}"
+        outcomes.append(left == case.after)
+        await nothing_shows(workspace, case)
+    assert outcomes == sorted(outcomes), "once it has taken effect, it stays"
+    return len(rules)
+
+
+async def nothing_shows(workspace: Path, case: Case) -> None:
+    """What the crash left behind is in no listing, and the next call works."""
+    house = House(workspace)
+    try:
+        listing = await house.call("list_dir", path=os.path.dirname(case.path) if (workspace / case.path).exists() else ".")
+        assert ".picoclawd." not in listing["content"]
+        await house.call("write_file", path=case.path, content="next\n", overwrite=True)
+    finally:
+        house.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_a_tool_killed_where_it_changes_something_leaves_old_or_new(
+    crashes: Crashes, tmp_path: Path, case: Case
+) -> None:
+    assert await kill_everywhere(crashes, tmp_path, case, TELLING) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_a_tool_killed_at_any_system_call_leaves_old_or_new(crashes: Crashes, tmp_path: Path, case: Case) -> None:
+    assert await kill_everywhere(crashes, tmp_path, case, re.compile("")) >= 30
