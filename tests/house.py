@@ -91,5 +91,10 @@ class House:
             path.chmod(mode)
         return path
 
+    def write_bytes_name(self, name: bytes, data: bytes) -> None:
+        """Write a file whose name is not UTF-8."""
+        with open(os.fsencode(self.root) + b"/" + name, "wb") as file:
+            file.write(data)
+
     def close(self) -> None:
         self.rooted.close()

@@ -7,10 +7,11 @@ removed, and those before the locks are given back.
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import trio
@@ -71,6 +72,7 @@ def serve(request: Request) -> int:
         for warning in (*loaded.warnings, *instance.warnings):
             log.warning("%s", warning)
         linux.ignore_lease_signal()
+        _raise_descriptor_limit()
         # From the bind on others can see us; a signal then waits until there is somebody to heed it.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         with own_workspace(instance, os.environ), open_doors(instance, inherited, log) as doors:
@@ -85,18 +87,20 @@ def serve(request: Request) -> int:
     return 0
 
 
+def _raise_descriptor_limit() -> None:
+    """Take as many descriptors as we may: the usual soft limit of 1,024 is for programs that use select(2)."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _load(request: Request) -> Loaded:
-    return load(
-        config=request.config, instance=request.instance, workspace=request.workspace, environ=os.environ
-    )
+    return load(config=request.config, instance=request.instance, workspace=request.workspace, environ=os.environ)
 
 
 class _Daemon:
     """One running daemon. Everything that it needs to exist was taken before."""
 
-    def __init__(
-        self, request: Request, loaded: Loaded, instance: Instance, doors: Doors, log: logging.Logger
-    ) -> None:
+    def __init__(self, request: Request, loaded: Loaded, instance: Instance, doors: Doors, log: logging.Logger) -> None:
         self._request = request
         self._config = loaded.config
         self._config_path = loaded.path
@@ -107,7 +111,7 @@ class _Daemon:
     async def run(self) -> None:
         config = self._config
         root = os.fsencode(self._instance.workspace)
-        aliases = tuple({os.fsencode(os.path.abspath(config.agents.defaults.workspace))} - {root})
+        aliases = tuple({os.fsencode(config.agents.defaults.workspace)} - {root})
         policy = policy_of(config, self._instance, self._config_path)
         with Rooted(root, policy, aliases=aliases) as rooted:
             self._workspace = Workspace(rooted, (root, *aliases), probe(rooted.root_fd), options_of(config))
@@ -194,7 +198,5 @@ def _announced(instance: Instance) -> Iterator[None]:
     try:
         yield
     finally:
-        try:
+        with suppress(FileNotFoundError):
             os.unlink(path)
-        except FileNotFoundError:
-            pass

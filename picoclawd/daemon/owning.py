@@ -34,8 +34,8 @@ def _locked(directory: str, name: str, instance: Instance) -> Iterator[None]:
             pid = state.holder_pid(dir_fd, name)
             raise Fault(
                 Slug.PATH_BUSY,
-                f"already running: another picoclawd{f' (pid {pid})' if pid else ''} serves {instance.workspace} or uses "
-                f"{instance.state_dir}. Use that one, or stop it first",
+                f"already running: another picoclawd{f' (pid {pid})' if pid else ''} serves {instance.workspace} "
+                f"or uses {instance.state_dir}. Use that one, or stop it first",
             )
         try:
             yield

@@ -1,4 +1,4 @@
-"""Open our own directory inside the workspace, `.picoclaw`, below the root's descriptor, following no link on the way."""
+"""Open our own directory inside the workspace, `.picoclaw`, below the root's descriptor and through no link."""
 
 import os
 

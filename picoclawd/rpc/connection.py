@@ -146,12 +146,13 @@ class Connection:
             if named is not None:
                 self._flight.cancel(named)
             only_cancels = only_cancels and named is not None
+        if self._flight.full:
+            self._flush_soon()  # answers of this turn may hold the slots
         while self._flight.full and not only_cancels:
             await self._wait_freed()
         self._start(elements, Gathering(len(elements), is_batch, held_bytes))
 
     async def _wait_freed(self) -> None:
-        self._flush_soon()
         await self._flight.wait_freed(GONE_POLL_S)
         if self._flight.taken and isinstance(self._stream, UnixStream) and self._stream.gone():
             self._outbox.break_off(None)

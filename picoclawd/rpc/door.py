@@ -1,6 +1,6 @@
 """The methods beside the tools: sessions, ping, descriptions, status."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -59,15 +59,13 @@ class Door:
         self.facts = facts
 
     def methods(self) -> list[Method]:
-        """One `Method` for each row of the table below."""
-        return [Method(name, self._runner(name, params, handler)) for name, _text, params, handler in METHODS]
+        """One `Method` for each row of the table below. None of them waits, so each is answered at once."""
+        return [self._method(name, params, handler) for name, _text, params, handler in METHODS]
 
-    def _runner(
-        self, name: str, struct: type[msgspec.Struct], handler: Handler
-    ) -> Callable[[Exchange, Params], Awaitable[object]]:
+    def _method(self, name: str, struct: type[msgspec.Struct], handler: Handler) -> Method:
         order = struct.__struct_fields__
 
-        async def run(exchange: Exchange, params: Params) -> object:
+        def at_once(exchange: Exchange, params: Params) -> object:
             assert isinstance(exchange.client, Guest)
             if isinstance(params, list):
                 if len(params) > len(order):
@@ -75,7 +73,10 @@ class Door:
                 params = dict(zip(order, params, strict=False))
             return handler(self, exchange.client, decode(name, struct, params))
 
-        return run
+        async def run(exchange: Exchange, params: Params) -> object:
+            return at_once(exchange, params)
+
+        return Method(name, run, at_once=at_once)
 
 
 def _ping(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from functools import partial
 
 from picoclawd.errors import Fault
 from picoclawd.rpc.door import Door, Facts, Guest
-from picoclawd.rpc.method import Exchange, Method, Notifier, Params, Peer
-from picoclawd.tools._call import Asked, Toolbox, call_tool, named
+from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer
+from picoclawd.tools._call import Asked, Toolbox, call_at_once, call_tool, named
 from picoclawd.tools._spec import AnyTool, Settings
 from picoclawd.workspace.actors import Role
 from picoclawd.workspace.workspace import Workspace
@@ -58,22 +58,32 @@ class WorkspaceHost:
         )
 
     def _tool_method(self, toolbox: Toolbox, tool: AnyTool, settings: Settings) -> Method:
+        workspace = self._workspace
+
         async def run(exchange: Exchange, params: Params) -> object:
-            assert isinstance(exchange.client, Guest)
-            asked = Asked(
-                session=exchange.client.session,
-                cancelled=exchange.cancelled,
-                progress=exchange.progress,
-                dry_run=exchange.meta.get("dry_run") is True,
-            )
-            return await call_tool(toolbox, self._workspace, tool.name, params, asked)
+            return await call_tool(toolbox, workspace, tool.name, params, _asked(exchange))
+
+        def at_once(exchange: Exchange, params: Params) -> object:
+            answer = call_at_once(toolbox, workspace, tool.name, params, _asked(exchange))
+            return LATER if answer is None else answer
 
         return Method(
             tool.name,
             run,
+            at_once=None if tool.at_once is None else at_once,
             mutating=not tool.hints.read_only,
-            lane_paths=partial(_lane_paths, self._workspace, tool, settings),
+            lane_paths=partial(_lane_paths, workspace, tool, settings),
         )
+
+
+def _asked(exchange: Exchange) -> Asked:
+    assert isinstance(exchange.client, Guest)
+    return Asked(
+        session=exchange.client.session,
+        cancelled=exchange.cancelled,
+        progress=exchange.progress,
+        dry_run=exchange.meta.get("dry_run") is True,
+    )
 
 
 def _lane_paths(workspace: Workspace, tool: AnyTool, settings: Settings, params: Params) -> tuple[bytes, ...]:

@@ -98,7 +98,8 @@ def to_re2(form: str) -> str:
 def to_re2_lines(form: str) -> str:
     r"""Give the RE2 source that finds, in many paths joined by `\n`, each whole line that `form` means.
 
-    A name that itself holds a `\n` is not matched rightly: keep it out of the blob and match it with `to_re2`.
+    A name that itself holds a `\n` is not matched rightly: keep it out of the blob and match it with `to_re2`. Put no
+    `\n` behind the last path: `*` matches an empty line.
     Raises: pattern_too_complex.
     """
     return _render(compile_form(form), _LINES)

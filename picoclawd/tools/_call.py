@@ -1,6 +1,7 @@
 """One call of one tool: decode, run, redact, spill, encode. The only place that redacts an answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,21 +45,19 @@ class Asked:
     dry_run: bool = False
 
 
-async def call_tool(
-    toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
-) -> dict[str, Any]:
-    """Run the tool and return `{"content", "display", "data"}` as its reader may see it.
+class _Running:
+    """A call whose parameters are decoded: everything before and after the tool's own work."""
 
-    Raises: invalid_params and whatever the tool raises; file text in a Fault is already redacted.
-    """
-    tool, settings = toolbox.entries[name]
-    raw = named(tool, settings, params)
-    view = _view(asked.session, workspace)
-    renderer = Renderer(view, tool.omit_base64, _supplied(raw) if view is View.STRICT else "")
-    try:
-        tool.check(settings, raw)
-        decoded = decode(name, tool.params, raw)
-        call = Call(
+    def __init__(
+        self, toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
+    ) -> None:
+        self.tool, settings = toolbox.entries[name]
+        raw = named(self.tool, settings, params)
+        view = _view(asked.session, workspace)
+        self.renderer = Renderer(view, self.tool.omit_base64, _supplied(raw) if view is View.STRICT else "")
+        self.workspace = workspace
+        self.session = asked.session
+        self.call: Call[Any] = Call(
             actor=asked.session.actor,
             workspace=workspace,
             settings=settings,
@@ -68,10 +67,75 @@ async def call_tool(
             progress=asked.progress,
             dry_run=asked.dry_run,
         )
-        result = await tool.run(call, decoded)
-    except Fault as fault:
-        raise _for_reader(fault, renderer) from fault
-    return await _answer(tool, result, renderer, workspace, asked.session)
+        with self.faults():
+            self.tool.check(settings, raw)
+            self.params = decode(name, self.tool.params, raw)
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Let a Fault of the body out as this call's reader may see it."""
+        try:
+            yield
+        except Fault as fault:
+            raise _for_reader(fault, self.renderer) from fault
+
+    def answer(self, result: Result) -> tuple[dict[str, Any], "_Overlong | None"]:
+        """The answer, and what of it is too long to be sent as it is."""
+        data: dict[str, Any] = msgspec.to_builtins(result.data)
+        operator = self.renderer.view is View.VERBATIM
+        if not operator:
+            data = _redacted(data)
+        _fit(data, self.tool.rows_field, limits.DATA_MAX_BYTES_OPERATOR if operator else limits.DATA_MAX_BYTES_AGENT)
+        body = self.renderer.render(result.body)
+        content = result.head + body + result.foot or msgspec.json.encode(data).decode()
+        answer = {"content": content, "display": _display(result, self.renderer), "data": data}
+        room = self.workspace.options.inline_chars
+        if operator or result.keep_inline or len(content) <= room:
+            return answer, None
+        return answer, _Overlong(result, body, room)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlong:
+    """A result whose content does not fit into `room` characters."""
+
+    result: Result
+    body: str
+    room: int
+
+
+async def call_tool(
+    toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
+) -> dict[str, Any]:
+    """Run the tool and return `{"content", "display", "data"}` as its reader may see it.
+
+    Raises: invalid_params and whatever the tool raises; file text in a Fault is already redacted.
+    """
+    running = _Running(toolbox, workspace, name, params, asked)
+    with running.faults():
+        result = await running.tool.run(running.call, running.params)
+    answer, overlong = running.answer(result)
+    if overlong is not None:
+        artifact = await workspace.artifacts.spill(asked.session, name, answer["content"])
+        answer["content"] = _preview(overlong, artifact)
+        answer["data"] |= {"spilled": True, "artifact": artifact}
+    return answer
+
+
+def call_at_once(
+    toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
+) -> dict[str, Any] | None:
+    """What `call_tool` would return, where that needs no waiting; None, with nothing done, where it does.
+
+    Raises: as `call_tool` does.
+    """
+    running = _Running(toolbox, workspace, name, params, asked)
+    with running.faults():
+        result = None if running.tool.at_once is None else running.tool.at_once(running.call, running.params)
+    if result is None:
+        return None
+    answer, overlong = running.answer(result)
+    return answer if overlong is None else None
 
 
 def named(tool: AnyTool, settings: Settings, params: dict[str, Any] | list[Any]) -> dict[str, Any]:
@@ -126,27 +190,6 @@ def _redacted(data: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-async def _answer(
-    tool: AnyTool, result: Result, renderer: Renderer, workspace: Workspace, session: Session
-) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(result.data)
-    operator = renderer.view is View.VERBATIM
-    if not operator:
-        data = _redacted(data)
-    _fit(data, tool.rows_field, limits.DATA_MAX_BYTES_OPERATOR if operator else limits.DATA_MAX_BYTES_AGENT)
-    if result.head or result.body or result.foot:
-        body = renderer.render(result.body)
-        content = result.head + body + result.foot
-        room = workspace.options.inline_chars
-        if len(content) > room and not operator and not result.keep_inline:
-            artifact = await workspace.artifacts.spill(session, tool.name, content)
-            content = _preview(result, body, artifact, room)
-            data |= {"spilled": True, "artifact": artifact}
-    else:
-        content = msgspec.json.encode(data).decode()
-    return {"content": content, "display": _display(result, renderer), "data": data}
-
-
 def _display(result: Result, renderer: Renderer) -> str | None:
     if result.display is None:
         return None
@@ -155,8 +198,9 @@ def _display(result: Result, renderer: Renderer) -> str | None:
     return redact.redact(Renderer(View.DISPLAY).render(result.display))
 
 
-def _preview(result: Result, body: str, artifact: str | None, room: int) -> str:
-    """Head, the body's beginning and end, foot, and in the middle where the whole is: within `room` characters."""
+def _preview(overlong: _Overlong, artifact: str | None) -> str:
+    """Head, the body's beginning and end, foot, and in the middle where the whole is: within the room."""
+    result, body, room = overlong.result, overlong.body, overlong.room
     shown = max(0, room - len(result.head) - len(result.foot) - _NOTICE_ROOM_CHARS)
     first, last = shown * 2 // 3, shown - shown * 2 // 3
     omitted = len(body) - first - last
@@ -183,5 +227,3 @@ def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
     data[rows_field], data["rows_cut"] = rows[:kept], len(rows) - kept
     if "next_offset" in data:
         data["next_offset"] = data.get("offset", 0) + kept
-
-

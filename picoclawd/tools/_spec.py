@@ -136,6 +136,7 @@ class Tool(Generic[P, S]):
     positional: Callable[[S], tuple[str, ...]]
     paths: Callable[[dict[str, Any]], tuple[object, ...]]
     check: Callable[[S, dict[str, Any]], None]
+    at_once: Callable[[Call[S], P], Result | None] | None
     rows_field: str | None = None
     omit_base64: bool = True
 
@@ -161,6 +162,7 @@ def tool(
     positional: Callable[[S], tuple[str, ...]] | None = None,
     paths: Callable[[dict[str, Any]], tuple[object, ...]] = _one_path,
     check: Callable[[S, dict[str, Any]], None] = _anything_goes,
+    at_once: Callable[[Call[S], P], Result | None] | None = None,
     rows_field: str | None = None,
     omit_base64: bool = True,
 ) -> Callable[[Callable[[Call[S], P], Awaitable[Result]]], Tool[P, S]]:
@@ -169,6 +171,7 @@ def tool(
     `positional` gives the order of positional parameters (default: the order of the fields). `paths` picks, from
     undecoded parameters, what the call names, so that the connection can keep calls on one path in order. `check`
     sees the undecoded parameters first, to refuse with better words than "unknown parameter".
+    `at_once` gives the same result without waiting, from what is cached and fresh, or None having done nothing.
     `rows_field` names the list in `data` that is cut where the answer would be too large.
     """
 
@@ -186,6 +189,7 @@ def tool(
             positional=positional or (lambda _settings: names),
             paths=paths,
             check=check,
+            at_once=at_once,
             rows_field=rows_field,
             omit_base64=omit_base64,
         )

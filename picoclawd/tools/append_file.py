@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from picoclawd.text import display
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import ADDS, Call, IfMatchParam, PathBytesParam, PathParam, Plain, Result, Settings, tool
 from picoclawd.tools._write import request_for
-from picoclawd.text import display
 from picoclawd.workspace.change import Append, Keep, Old, Plan
 
 

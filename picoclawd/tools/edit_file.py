@@ -1,5 +1,6 @@
 """edit_file: replace one exact text in a file, or apply a V4A patch to it."""
 
+import itertools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -83,8 +84,13 @@ def _check(settings: EditFileSettings, params: dict[str, Any]) -> None:
             Slug.INVALID_PARAMS,
             "edit_file takes exactly one of two forms: `old_text` with `new_text` (an exact text that occurs once), or "
             "`patch` (a V4A patch). "
-            + ("Both were given." if len(given) > 1 else "`old_text` and `new_text` go together." if given else
-               "Neither was given."),
+            + (
+                "Both were given."
+                if len(given) > 1
+                else "`old_text` and `new_text` go together."
+                if given
+                else "Neither was given."
+            ),
             path="$",
         )
 
@@ -192,9 +198,9 @@ def _windowed(lines: tuple[DiffLine, ...], max_chars: int) -> tuple[list[Segment
     """The diff as segments, bounded: context is file text, what was added and removed is the call's own."""
     kept, truncated = diff.bounded(lines, max_chars)
     segments: list[Segment] = []
-    for index, line in enumerate(kept):
-        text = ("\n" if index else "") + line.text
-        match line.kind:
+    for kind, run in itertools.groupby(kept, key=lambda line: line.kind):
+        text = ("\n" if segments else "") + "\n".join(line.text for line in run)
+        match kind:
             case "context":
                 segments.append(FileText(text))
             case "header":

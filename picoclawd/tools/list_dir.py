@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from picoclawd.files import paths
 from picoclawd.files.handles import OpenDirectory
 from picoclawd.files.oserrors import as_fault
-from picoclawd.files import paths
 from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access, Allow
 from picoclawd.files.threads import Lane

@@ -1,7 +1,9 @@
 """read_file: a page of one file, by bytes or by numbered lines."""
 
 import base64
-from typing import Annotated, Any, BinaryIO, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -26,6 +28,7 @@ from picoclawd.tools._spec import (
 from picoclawd.workspace.artifacts import OWN_DIRECTORY
 from picoclawd.workspace.read import Reading
 
+T = TypeVar("T")
 Mode = Literal["bytes", "lines"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -53,17 +56,18 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     path: PathParam
     path_bytes: PathBytesParam | UnsetType = UNSET
-    mode: Annotated[
-        Mode, msgspec.Meta(description='"bytes" for a range of bytes, "lines" for numbered lines (`N|text`).')
-    ] | UnsetType = UNSET
+    mode: (
+        Annotated[
+            Mode, msgspec.Meta(description='"bytes" for a range of bytes, "lines" for numbered lines (`N|text`).')
+        ]
+        | UnsetType
+    ) = UNSET
     offset: Annotated[int, msgspec.Meta(ge=0, description="Byte mode: where to start. Default 0.")] | UnsetType = UNSET
     length: Annotated[int, msgspec.Meta(ge=1, description="Byte mode: how many bytes at most.")] | UnsetType = UNSET
     start_line: (
         Annotated[int, msgspec.Meta(ge=1, description="Line mode: first line, from 1. Default 1.")] | UnsetType
     ) = UNSET
-    max_lines: (
-        Annotated[int, msgspec.Meta(ge=1, description="Line mode: how many lines at most.")] | UnsetType
-    ) = UNSET
+    max_lines: Annotated[int, msgspec.Meta(ge=1, description="Line mode: how many lines at most.")] | UnsetType = UNSET
     encoding: (
         Annotated[Literal["base64"], msgspec.Meta(description="Operators, byte mode: the bytes in data.base64.")]
         | UnsetType
@@ -115,6 +119,13 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
     return ("path", *_BYTE_ARGUMENTS, "mode", *_LINE_ARGUMENTS)
 
 
+def _read_at_once(call: Call[ReadFileSettings], params: Params) -> Result | None:
+    """The page from memory, where the file is cached and fresh."""
+    page = _page(call, params)
+    reading = call.workspace.reader.read_cached(call.actor, page.path, page.extract)
+    return None if reading is None else page.finish(reading)
+
+
 @tool(
     title="Read a file",
     hints=READS,
@@ -123,6 +134,7 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
     settings=ReadFileSettings,
     positional=_order,
     check=_check,
+    at_once=_read_at_once,
     omit_base64=False,
 )
 async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
@@ -134,14 +146,26 @@ async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
     get the next page. Secrets are shown as [FILTERED]: never write that marker back into a file. To find
     something, search instead of reading files one after the other.
     """
+    page = _page(call, params)
+    return page.finish(await call.workspace.reader.read(call.actor, page.path, page.extract))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page(Generic[T]):
+    """A page to be read: what to take out of the file, and how to word it."""
+
+    path: WsPath
+    extract: Callable[[BinaryIO, int], T]
+    finish: Callable[[Reading[T]], Result]
+
+
+def _page(call: Call[ReadFileSettings], params: Params) -> _Page[Any]:
     path = call.workspace.parse(params.path, _given(params.path_bytes))
     mode: Mode = params.mode if params.mode is not UNSET else call.settings.mode
-    if mode == "lines":
-        return await _read_lines(call, params, path)
-    return await _read_bytes(call, params, path)
+    return _lines_page(call, params, path) if mode == "lines" else _bytes_page(call, params, path)
 
 
-async def _read_bytes(call: Call[ReadFileSettings], params: Params, path: WsPath) -> Result:
+def _bytes_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _Page[tuple[BytePage, bytes]]:
     offset = 0 if params.offset is UNSET else params.offset
     wanted = call.settings.max_read_file_size if params.length is UNSET else params.length
     length = min(wanted, call.settings.max_read_file_size, _inline_bytes(call, path))
@@ -153,26 +177,26 @@ async def _read_bytes(call: Call[ReadFileSettings], params: Params, path: WsPath
         window = source.read(offset - start + length + pages.EDGE_BYTES)
         return pages.byte_page(window, start, size, offset, length), head
 
-    reading = await call.workspace.reader.read(call.actor, path, extract)
-    page, head = reading.found
-    note = _kind_note(head)
-    data = Data(
-        **names_of(path, reading.real),
-        **_facts(reading),
-        offset=page.offset,
-        length=len(page.data),
-        next=None if page.eof else page.end,
-        eof=page.eof,
-        lossy=page.lossy,
-        base64=_base64(call, params, page),
-    )
-    text = page.data.decode("utf-8", "replace")
-    if page.offset == 0:
-        text = text.removeprefix("\ufeff")
-    segment = FileText(text, page.before.decode("utf-8", "replace"), page.after.decode("utf-8", "replace"))
-    return Result(
-        data, head=_byte_header(path, reading, page, offset) + note + "\n\n", body=(segment,), keep_inline=_own(path)
-    )
+    def finish(reading: Reading[tuple[BytePage, bytes]]) -> Result:
+        page, head = reading.found
+        data = Data(
+            **names_of(path, reading.real),
+            **_facts(reading),
+            offset=page.offset,
+            length=len(page.data),
+            next=None if page.eof else page.end,
+            eof=page.eof,
+            lossy=page.lossy,
+            base64=_base64(call, params, page),
+        )
+        text = page.data.decode("utf-8", "replace")
+        if page.offset == 0:
+            text = text.removeprefix("\ufeff")
+        segment = FileText(text, page.before.decode("utf-8", "replace"), page.after.decode("utf-8", "replace"))
+        header = _byte_header(path, reading, page, offset) + _kind_note(head) + "\n\n"
+        return Result(data, head=header, body=(segment,), keep_inline=_own(path))
+
+    return _Page(path, extract, finish)
 
 
 def _byte_header(path: WsPath, reading: Reading[tuple[BytePage, bytes]], page: BytePage, asked: int) -> str:
@@ -191,7 +215,7 @@ def _byte_header(path: WsPath, reading: Reading[tuple[BytePage, bytes]], page: B
     return ", ".join(parts) + " " + end
 
 
-async def _read_lines(call: Call[ReadFileSettings], params: Params, path: WsPath) -> Result:
+def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _Page[LinePage | None]:
     settings = call.settings
     start_line = 1 if params.start_line is UNSET else params.start_line
     wanted = settings.max_lines if params.max_lines is UNSET else params.max_lines
@@ -205,25 +229,25 @@ async def _read_lines(call: Call[ReadFileSettings], params: Params, path: WsPath
         _refuse_binary(source, path)
         return pages.line_page(source, start_line, min(wanted, settings.max_lines), budget, settings.max_line_length)
 
-    reading = await call.workspace.reader.read(call.actor, path, extract)
-    page = reading.found or LinePage((), start_line, 0, 0, None, None, lossy=False)
-    data = Data(
-        **names_of(path, reading.real),
-        **_facts(reading),
-        start_line=page.start_line,
-        end_line=page.end_line,
-        file_bytes=page.file_bytes,
-        output_bytes=page.output_bytes,
-        cut_line=UNSET if page.cut_line is None else page.cut_line,
-        next=page.next_line,
-        eof=page.next_line is None,
-        lossy=page.lossy,
-    )
-    rows = tuple(
-        (f"{row.line_no}|", row.text, row.rest, pages.CUT_MARK if row.cut else "") for row in page.rows
-    )
-    head = _line_header(path, reading, page) + "\n\n"
-    return Result(data, head=head, body=(FileRows(rows),), keep_inline=_own(path))
+    def finish(reading: Reading[LinePage | None]) -> Result:
+        page = reading.found or LinePage((), start_line, 0, 0, None, None, lossy=False)
+        data = Data(
+            **names_of(path, reading.real),
+            **_facts(reading),
+            start_line=page.start_line,
+            end_line=page.end_line,
+            file_bytes=page.file_bytes,
+            output_bytes=page.output_bytes,
+            cut_line=UNSET if page.cut_line is None else page.cut_line,
+            next=page.next_line,
+            eof=page.next_line is None,
+            lossy=page.lossy,
+        )
+        rows = tuple((f"{row.line_no}|", row.text, row.rest, pages.CUT_MARK if row.cut else "") for row in page.rows)
+        header = _line_header(path, reading, page) + "\n\n"
+        return Result(data, head=header, body=(FileRows(rows),), keep_inline=_own(path))
+
+    return _Page(path, extract, finish)
 
 
 def _line_header(path: WsPath, reading: Reading[LinePage | None], page: LinePage) -> str:

@@ -155,9 +155,7 @@ def _unverified(fault: Fault, request: Request, content: bytes) -> Fault:
     )
 
 
-def _data(
-    call: Call[WriteFileSettings], request: Request, changed: Changed, content: bytes, notes: list[str]
-) -> Data:
+def _data(call: Call[WriteFileSettings], request: Request, changed: Changed, content: bytes, notes: list[str]) -> Data:
     checked = syntax.check(display.data_name(changed.real)[0], content)
     return Data(
         success=True,

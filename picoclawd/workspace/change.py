@@ -1,7 +1,7 @@
 """The one write transaction. Every tool that mutates goes through `Changer.change`; nothing else writes.
 
-    resolve -> policy (ask?) -> lock -> resolve again -> read old, take its stamp -> if_match -> compute(old)
-      -> [intent] -> commit on disk -> read back -> caches -> unlock
+resolve -> policy (ask?) -> lock -> resolve again -> read old, take its stamp -> if_match -> compute(old)
+  -> [intent] -> commit on disk -> read back -> caches -> unlock
 """
 
 import hashlib
@@ -249,9 +249,7 @@ class Changer:
             return _changed("created", place, old, done, plan.data, plan.data)
         match plan:
             case Replace(data):
-                done = commit.replace(
-                    target, data, old.stamp, old=old.known_data, still_there=place.still_there
-                )
+                done = commit.replace(target, data, old.stamp, old=old.known_data, still_there=place.still_there)
                 commit.read_back(target, data)
                 return _changed("replaced", place, old, done, data, data)
             case Append(data, refuse_hardlinks):
@@ -270,9 +268,7 @@ class Changer:
                 assert_never(plan)
 
 
-def _changed(
-    action: Action, place: Place, old: Old, done: Committed, written: bytes, whole: bytes | None
-) -> Changed:
+def _changed(action: Action, place: Place, old: Old, done: Committed, written: bytes, whole: bytes | None) -> Changed:
     return Changed(
         action=action,
         real=place.real,
@@ -308,10 +304,7 @@ def _check_match(request: Request, old: Old) -> None:
     wanted = request.if_match
     if wanted is None or wanted == (old.sha256() if old.exists else ""):
         return
-    if wanted == "":
-        found = "it exists"
-    else:
-        found = f"its sha256 is now {old.sha256()}" if old.exists else "it does not exist"
+    found = f"its sha256 is now {old.sha256()}" if old.exists else "it does not exist"
     raise Fault(
         Slug.CONFLICT,
         f"{request.path.given} is not what if_match asks for: {found}. Nothing was written. "

@@ -10,10 +10,10 @@ from typing import BinaryIO, Generic, TypeVar, cast
 
 from picoclawd import limits
 from picoclawd.files import stamps
+from picoclawd.files.handles import OpenFile
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access
-from picoclawd.files.handles import OpenFile
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.workspace.actors import Actor
@@ -54,12 +54,22 @@ class Reader:
         Raises: what opening raises (outside_workspace, protected_path, not_found, not_a_file, access_denied, ...),
         io_error, and what `extract` raises.
         """
+        cached = self.read_cached(actor, path, extract)
+        if cached is not None:
+            return cached
+        reading, entry = await self._threads.run(Lane.READ, self._read, actor, path, extract)
+        if entry is not None:
+            self._cache.put(path.absolute, entry)
+        return reading
+
+    def read_cached(self, actor: Actor, path: WsPath, extract: Callable[[BinaryIO, int], T]) -> Reading[T] | None:
+        """The same from memory, where the file is there and a stat says that it still is what it was; else None.
+
+        Raises: as `read` does.
+        """
         cached = self._fresh(actor, path)
         if cached is None:
-            reading, entry = await self._threads.run(Lane.READ, self._read, actor, path, extract)
-            if entry is not None:
-                self._cache.put(path.absolute, entry)
-            return reading
+            return None
         return Reading(
             found=extract(io.BytesIO(cached.data), len(cached.data)),
             real=cached.real,

@@ -38,8 +38,16 @@ CASES = [
     Case("append_shaped", "write_file", {"content": OLD + "more\n"}, OLD, OLD + "more\n"),
     Case("append", "append_file", {"content": "more\n"}, OLD, OLD + "more\n"),
     Case("append_creates", "append_file", {"content": OLD}, None, OLD),
-    Case("old_text", "edit_file", {"old_text": "line 7 ", "new_text": "LINE 7 "}, OLD, OLD.replace("line 7 ", "LINE 7 ")),
-    Case("patch", "edit_file", {"patch": "@@\n-line 9 of the old text\n+9\n"}, OLD, OLD.replace("line 9 of the old text", "9")),
+    Case(
+        "old_text", "edit_file", {"old_text": "line 7 ", "new_text": "LINE 7 "}, OLD, OLD.replace("line 7 ", "LINE 7 ")
+    ),
+    Case(
+        "patch",
+        "edit_file",
+        {"patch": "@@\n-line 9 of the old text\n+9\n"},
+        OLD,
+        OLD.replace("line 9 of the old text", "9"),
+    ),
 ]
 
 
@@ -48,7 +56,9 @@ def crashes() -> Iterator[Crashes]:
     needs("strace")
     root = Path(__file__).parents[2]
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-m", "tests.e2e.tool_child"], stdin=pipe, stdout=pipe, text=True, cwd=root) as child:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.e2e.tool_child"], stdin=pipe, stdout=pipe, text=True, cwd=root
+    ) as child:
         yield Crashes(child)
 
 
@@ -63,11 +73,7 @@ async def kill_everywhere(crashes: Crashes, tmp_path: Path, case: Case, telling:
     workspace = tmp_path / "ws"
     params = json.dumps({"path": case.path, **case.params})
     prepare(workspace, case)
-    rules = [
-        rule
-        for rule in crashes.calls(workspace, case.tool, params, tmp_path / "log")
-        if telling.search(rule)
-    ]
+    rules = [rule for rule in crashes.calls(workspace, case.tool, params, tmp_path / "log") if telling.search(rule)]
     assert (workspace / case.path).read_text() == case.after
     outcomes = []
     for rule in rules:
@@ -92,7 +98,9 @@ async def nothing_shows(workspace: Path, case: Case) -> None:
     """What the crash left behind is in no listing, and the next call works."""
     house = House(workspace)
     try:
-        listing = await house.call("list_dir", path=os.path.dirname(case.path) if (workspace / case.path).exists() else ".")
+        listing = await house.call(
+            "list_dir", path=os.path.dirname(case.path) if (workspace / case.path).exists() else "."
+        )
         assert ".picoclawd." not in listing["content"]
         await house.call("write_file", path=case.path, content="next\n", overwrite=True)
     finally:

@@ -51,7 +51,11 @@ def test_it_says_where_it_listens_and_what_to_try(tmp_path: Path) -> None:
 def test_a96_sockets_are_0600_in_0700_directories_whatever_the_umask(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.command = lambda: [  # type: ignore[method-assign]
-        "sh", "-c", 'umask 000; exec "$@"', "sh", *Daemon.command(daemon)
+        "sh",
+        "-c",
+        'umask 000; exec "$@"',
+        "sh",
+        *Daemon.command(daemon),
     ]
     with daemon:
         for path in (daemon.agent_socket, daemon.operator_socket):
@@ -155,7 +159,9 @@ def test_inherited_sockets_are_served_and_never_unlinked(tmp_path: Path) -> None
 def test_a_reload_changes_tools_and_keeps_what_needs_a_restart(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon, daemon.client() as client:
         daemon.write("f.txt", "a\nb\n")
-        daemon.configure({"tools.read_file.mode": "lines", "tools.write_file.enabled": False, "daemon.redaction": "strict"})
+        daemon.configure(
+            {"tools.read_file.mode": "lines", "tools.write_file.enabled": False, "daemon.redaction": "strict"}
+        )
         assert daemon.process is not None
         daemon.process.send_signal(signal.SIGHUP)
         wait_for("the reload", lambda: "reloaded" in daemon.log())
@@ -179,7 +185,10 @@ def test_a_bad_configuration_starts_nothing_and_lists_every_fault(tmp_path: Path
     assert "daemon.max_in_flight" in daemon.log()
     check = subprocess.run(
         [sys.executable, "-m", "picoclawd", "check-config", "--config", str(daemon.config_path)],
-        capture_output=True, text=True, env=daemon.env, timeout=30,
+        capture_output=True,
+        text=True,
+        env=daemon.env,
+        timeout=30,
     )
     assert check.returncode == 2
     assert "tools.read_file.mode" in check.stdout
@@ -201,11 +210,14 @@ def test_an_existing_picoclaw_configuration_loads(tmp_path: Path) -> None:
 def test_stopping_under_load_finishes_what_was_begun(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
         clients = [daemon.client() for _ in range(4)]
-        begun = [(client, client.start("append_file", {"path": f"{index}.txt", "content": "x" * 1000}))
-                 for index, client in enumerate(clients) for _ in range(50)]
+        begun = [
+            (client, client.start("append_file", {"path": f"{index}.txt", "content": "x" * 1000}))
+            for index, client in enumerate(clients)
+            for _ in range(50)
+        ]
         assert daemon.process is not None
         daemon.process.send_signal(signal.SIGTERM)
-        acknowledged = {index: 0 for index in range(4)}
+        acknowledged = dict.fromkeys(range(4), 0)
         for client, number in begun:
             try:
                 answer = client.answer(number)
@@ -238,8 +250,9 @@ def test_a_leftover_is_named_and_kept(tmp_path: Path) -> None:
 
 def test_the_default_workspace_is_made_private(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    daemon.config_path.write_text(json.dumps({"daemon": {"socket": str(daemon.agent_socket),
-                                                         "operator_socket": str(daemon.operator_socket)}}))
+    daemon.config_path.write_text(
+        json.dumps({"daemon": {"socket": str(daemon.agent_socket), "operator_socket": str(daemon.operator_socket)}})
+    )
     with daemon:
         made = tmp_path / "home/.picoclaw/workspace"
         assert stat.S_IMODE(made.stat().st_mode) == 0o700
@@ -267,9 +280,18 @@ def test_another_user_is_refused(tmp_path: Path) -> None:
             's.sendall(b\'{"jsonrpc":"2.0","id":1,"method":"ping"}\\n\'); print(s.recv(100))'
         )
         done = subprocess.run(
-            ["setpriv", "--reuid=65534", "--clear-groups", shutil.which("python3") or sys.executable, "-c", code,
-             str(daemon.agent_socket)],
-            capture_output=True, text=True, timeout=30,
+            [
+                "setpriv",
+                "--reuid=65534",
+                "--clear-groups",
+                shutil.which("python3") or sys.executable,
+                "-c",
+                code,
+                str(daemon.agent_socket),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
         )
         assert "pong" not in done.stdout
         assert daemon.client().call("ping")

@@ -427,11 +427,17 @@ async def test_a_request_that_does_not_fit_the_budget_is_dropped_and_small_ones_
 class Line:
     """A house's connection over a socket pair; the client's end is `talk`."""
 
-    def __init__(self, house: House, nursery: trio.Nursery, budget: ByteBudget | None = None) -> None:
+    def __init__(
+        self,
+        house: House,
+        nursery: trio.Nursery,
+        budget: ByteBudget | None = None,
+        settings: WireSettings = SETTINGS,
+    ) -> None:
         ours, theirs = socket.socketpair()
         self.stream = UnixStream(ours)
         self.talk = Talk(self.stream)
-        self.connection = make_connection(house, UnixStream(theirs), budget=budget)
+        self.connection = make_connection(house, UnixStream(theirs), settings, budget=budget)
         nursery.start_soon(self.connection.serve)
 
     def close(self) -> None:
@@ -508,6 +514,27 @@ async def test_a_peer_that_goes_away_while_nothing_more_is_read_is_noticed(autoj
         await house.until_started("63")
         line.close()
     assert len(house.stopped) == SETTINGS.max_in_flight
+
+
+async def test_a_peer_that_leaves_without_reading_its_answers_ends_its_connection() -> None:
+    house = House()
+    async with trio.open_nursery() as nursery:
+        line = Line(house, nursery)
+        await line.talk.call("ping", 1)
+        await trio.testing.wait_all_tasks_blocked()
+        line.close()
+    assert house.ended == 1
+
+
+async def test_pipelined_calls_beyond_max_in_flight_do_not_wait_for_each_other(autojump_clock: trio.abc.Clock) -> None:
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        line = Line(House(), nursery, settings=WireSettings(1 << 20, 2, 4))
+        await line.talk.send(*[request("ping", n) for n in range(50)], [request("ping", n) for n in range(100)])
+        assert [(await line.talk.receive())["id"] for _ in range(50)] == list(range(50))
+        assert len(await line.talk.receive()) == 100
+        line.close()
+    assert trio.current_time() == start
 
 
 async def test_answers_larger_than_the_kernels_buffer_arrive_whole() -> None:

@@ -201,7 +201,7 @@ _PIECES = ["a", "b", ".", "/", "*", "?", "**/", "/**", "/**/", "{a,b}", "{a/,b*}
 _PATHS = st.lists(st.text("ab.\n", min_size=1, max_size=3), min_size=1, max_size=4).map("/".join)
 
 
-@given(st.lists(st.sampled_from(_PIECES), max_size=6).map("".join), _PATHS)
+@given(st.lists(st.sampled_from(_PIECES), max_size=5).map("".join), _PATHS)
 def test_forms_agree_with_the_naive_matcher(form: str, path: str) -> None:
     if form.startswith("./") or "***" in form:
         return
@@ -211,7 +211,7 @@ def test_forms_agree_with_the_naive_matcher(form: str, path: str) -> None:
     assert matches(form, path) == _oracle(form, path)
 
 
-@given(st.lists(st.sampled_from([*_PIECES, "[a-b]", "[!a]"]), min_size=1, max_size=6).map("".join), _PATHS)
+@given(st.lists(st.sampled_from([*_PIECES, "[a-b]", "[!a]"]), min_size=1, max_size=5).map("".join), _PATHS)
 def test_globs_agree_with_wcmatch(form: str, path: str) -> None:
     component_stars = all(part == "**" or "**" not in part for part in form.split("/"))
     if not set(form) & set("*?[{") or not component_stars or "//" in form or form[0] in "./" or form[-1] == "/":
@@ -227,5 +227,5 @@ def test_globs_agree_with_wcmatch(form: str, path: str) -> None:
 def test_any_text_compiles_and_both_renderings_agree(form: str, path: str) -> None:
     alone = re2.search(to_re2(form).encode(), path.encode()) is not None
     if "\n" not in path + form:
-        found = [match.group() for match in re2.finditer(to_re2_lines(form).encode(), path.encode() + b"\n")]
+        found = [match.group() for match in re2.finditer(to_re2_lines(form).encode(), path.encode())]
         assert (found == [path.encode()]) == alone

@@ -104,6 +104,10 @@ def test_json_nested_too_deep_for_the_decoder_is_left_unchecked() -> None:
     assert check("a.json", b"[" * 200_000 + b"]" * 200_000) is Verdict.UNCHECKED
 
 
+def test_code_nested_too_deep_for_the_scanner_is_left_unchecked() -> None:
+    assert check("a.go", b"(" * 300 + b")" * 300) is Verdict.UNCHECKED
+
+
 def _is_python(content: bytes) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

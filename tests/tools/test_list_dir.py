@@ -48,8 +48,7 @@ async def test_what_is_left_out_is_said(house: House) -> None:
 
 async def test_one_name_is_one_row(house: House) -> None:
     house.write("a\nFILE: b.txt", "")
-    with open(os.fsencode(house.root) + b"/caf\xe9", "wb"):
-        pass
+    house.write_bytes_name(b"caf\xe9", b"")
     result = await house.call("list_dir")
     assert result["content"].splitlines() == ["FILE: a\\nFILE: b.txt", "FILE: caf\\xe9"]
     assert result["data"]["entries"][1]["path_bytes"] == "caf%E9"
