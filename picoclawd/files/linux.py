@@ -18,6 +18,7 @@ RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
 RESOLVE_IN_ROOT = 0x10
+RESOLVE_CACHED = 0x20  # EAGAIN where the lookup would have to wait for a disk; Linux 5.12
 
 _SYS_OPENAT2 = 437  # one number on every architecture of Python's: it came after the tables were unified
 _SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}  # for a C library without a wrapper
@@ -66,6 +67,19 @@ def rename_exchange(old_dir_fd: int, old: bytes, new_dir_fd: int, new: bytes) ->
 def rename_noreplace(old_dir_fd: int, old: bytes, new_dir_fd: int, new: bytes) -> None:
     """Rename, but never over an existing name: that raises `FileExistsError`."""
     _renameat2(old_dir_fd, old, new_dir_fd, new, _RENAME_NOREPLACE)
+
+
+def read_at_hand(fd: int, size: int) -> bytes | None:
+    """Read the first `size` bytes of a file, if that waits for no disk: all of them are in memory. None otherwise.
+
+    RWF_NOWAIT of preadv2(2), which not every file system offers.
+    """
+    buffer = bytearray(size)
+    try:
+        got = os.preadv(fd, [buffer], 0, os.RWF_NOWAIT)
+    except OSError:
+        return None
+    return bytes(buffer) if got == size else None
 
 
 def link_fd(fd: int, dir_fd: int, name: bytes) -> None:

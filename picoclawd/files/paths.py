@@ -3,6 +3,7 @@
 Paths are normalised as text: `link/../x` is `x`, wherever `link` leads. So what is checked is what is opened.
 """
 
+import functools
 from dataclasses import dataclass
 
 from picoclawd import limits
@@ -29,6 +30,7 @@ class WsPath:
     wants_directory: bool
 
 
+@functools.lru_cache(maxsize=1024)  # each call on a path needs it twice: for its lane, and to open it
 def parse(given: str | bytes, roots: Roots) -> WsPath:
     """Parse an absolute path, or one relative to the first of `roots`. `~` is an ordinary character.
 

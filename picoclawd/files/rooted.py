@@ -25,6 +25,7 @@ from picoclawd.text import display
 _ROOT_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO without a writer must not hang us; O_NOCTTY: a terminal must not become ours.
 _FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_AT_HAND = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_MAGICLINKS | linux.RESOLVE_CACHED
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
 
 _ACTIONS = {Access.READ: "read", Access.READ_OR_ASK: "read", Access.LIST: "list", Access.WRITE: "write"}
@@ -119,6 +120,57 @@ class Rooted:
         invalid_path, path_busy, io_error, root_gone.
         """
         return OpenFile(*self._open(_Request(path, access), _FILE_FLAGS))
+
+    def open_at_hand(self, path: WsPath, access: Access = Access.READ) -> OpenFile | None:
+        """The same without waiting for a disk, for the loop's own use; None where that does not work out.
+
+        It works for what lies inside, is known to exist, and whose directories the kernel has in memory.
+
+        Raises: what the policy says to the path.
+        """
+        request = _Request(path, access)
+        asked = self._judge(request, path.absolute)
+        if not path.relative or path.wants_directory:
+            return None
+        try:
+            fd = linux.openat2(self._root_fd, path.relative, _FILE_FLAGS, 0, _AT_HAND)
+        except OSError:
+            return None
+        try:
+            real, verdict = self._judge_real(request, linux.fd_path(fd))
+            found = os.fstat(fd)
+            _check_kind(request, found.st_mode)
+        except BaseException:
+            os.close(fd)
+            raise
+        return OpenFile(fd, found, real, strictest(asked, verdict))
+
+    def key_at_hand(self, path: WsPath) -> tuple[int, int, bytes] | None:
+        """The `key` that `place` would give, without waiting for a disk; None where that does not work out.
+
+        For the loop's own use, to know which lock to wait for; it judges nothing. A final link does not work out.
+        """
+        if not path.relative or path.wants_directory:
+            return None
+        parent, name = paths.split(path.relative)
+        try:
+            fd = linux.openat2(self._root_fd, parent or b".", _ROOT_FLAGS, 0, _AT_HAND)
+        except OSError:
+            return None
+        with Held(fd):
+            return self._key_of(fd, name)
+
+    def _key_of(self, dir_fd: int, name: bytes) -> tuple[int, int, bytes] | None:
+        directory = os.fstat(dir_fd)
+        key = (directory.st_dev, directory.st_ino, name)
+        try:
+            seen_fd = linux.openat2(dir_fd, name, os.O_PATH | os.O_NOFOLLOW, 0, _AT_HAND)
+        except FileNotFoundError:
+            return key
+        except OSError:
+            return None
+        with Held(seen_fd):
+            return None if stat_bits.S_ISLNK(os.fstat(seen_fd).st_mode) else key
 
     def open_directory(self, path: WsPath, access: Access = Access.LIST) -> OpenDirectory:
         """Open a directory for listing; raises as `open_file` does."""

@@ -64,7 +64,7 @@ def suffix_of(glob: bytes) -> bytes | None:
 
 
 def source_of(glob: bytes) -> bytes | None:
-    """The RE2 source (Latin-1, `.` matches every byte) that matches a whole name or path; None for what matches nothing.
+    """The RE2 source (Latin-1, `.` is every byte) that matches a whole name or path; None for what matches nothing.
 
     What comes before the first wildcard is compared as it is, and the rest stands alone: so `x/foo**` counts its two
     stars as bounded and matches `x/foo/y`. That is git's doing, not a slip.
@@ -133,7 +133,7 @@ def _end_of_stars(glob: bytes, at: int) -> int:
 
 def read_class(glob: bytes, at: int) -> tuple[frozenset[int], int] | None:
     """Read a bracket expression from behind its `[`: the bytes it allows and where it ends; None where it is broken."""
-    negated = glob[at : at + 1] in (b"!", b"^") and at < len(glob)
+    negated = glob[at : at + 1] in (b"!", b"^")
     at += negated
     members: set[int] = set()
     first, low = True, 0  # `low` is the byte that a following `-` may begin a range with; 0 for none

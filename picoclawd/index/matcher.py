@@ -4,6 +4,8 @@ RE2 knows no back references and no look-around, which is why no pattern can sta
 GIL, which `re` does not.
 """
 
+from collections.abc import Sequence
+
 import re2
 
 from picoclawd.errors import Fault, Slug
@@ -46,3 +48,61 @@ def _refusal(exc: "re2.error") -> Fault:
     if _TOO_LARGE in reason:
         return Fault(Slug.PATTERN_TOO_COMPLEX, f"pattern too complex: {reason}. Use smaller repetition counts.")
     return Fault(Slug.INVALID_PARAMS, f"bad pattern: {reason}. The syntax is RE2's (no look-around, no \\1).")
+
+
+class PatternSet:
+    """Several byte patterns, matched against a whole name at once; made by `compile_set`, shared between threads."""
+
+    __slots__ = ("_parts", "left_out")
+
+    def __init__(self, parts: "tuple[tuple[int, re2.Set], ...]", left_out: tuple[int, ...]) -> None:
+        self._parts = parts  # the index of the part's first pattern, and the part; last part first
+        self.left_out = left_out
+
+    def last(self, data: bytes) -> int:
+        """The highest index of a pattern that matches all of `data`; -1 for none."""
+        for first, part in self._parts:
+            found = part.Match(data)
+            if found:
+                return first + int(max(found))
+        return -1
+
+
+def compile_set(sources: Sequence[bytes]) -> PatternSet:
+    """Compile RE2 sources over bytes: Latin-1, `.` matches every byte. They are ours, so a bad one is a bug.
+
+    A set that needs more memory than RE2 allows is split; a pattern that does alone is left out, its index in
+    `left_out`.
+    """
+    parts: list[tuple[int, re2.Set]] = []
+    left_out: list[int] = []
+    todo = [(0, len(sources))]
+    while todo:
+        first, end = todo.pop()
+        if first == end:
+            continue
+        part = _compiled(sources[first:end])
+        if part is not None:
+            parts.append((first, part))
+        elif end - first == 1:
+            left_out.append(first)
+        else:
+            middle = (first + end) // 2
+            todo += [(first, middle), (middle, end)]
+    return PatternSet(tuple(parts), tuple(left_out))
+
+
+def _compiled(sources: Sequence[bytes]) -> "re2.Set | None":
+    """The set, or None where it is too large: RE2 tries its automaton once, so that no later match can run out."""
+    options = re2.Options()
+    options.log_errors = False
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.dot_nl = True
+    made = re2.Set.FullMatchSet(options)
+    for source in sources:
+        made.Add(source)
+    try:
+        made.Compile()
+    except re2.error:
+        return None
+    return made

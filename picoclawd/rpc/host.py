@@ -70,7 +70,7 @@ class WorkspaceHost:
         return Method(
             tool.name,
             run,
-            at_once=None if tool.at_once is None else at_once,
+            at_once=None if tool.at_hand is None else at_once,
             mutating=not tool.hints.read_only,
             lane_paths=partial(_lane_paths, workspace, tool, settings),
         )

@@ -31,6 +31,8 @@ WINDOW_REACH_CHARS = (
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 _Span = tuple[int, int]
 
+_PLAIN = frozenset({int, float, bool, type(None)})
+_SHORTEST = 15  # characters of the shortest secret, see `_NEEDLE`
 _LONG = 32  # characters of a run that nothing announces
 _LONG_ANNOUNCED = 20  # of one behind `token=` and the like
 
@@ -73,10 +75,13 @@ def redact_window(before: str, text: str, after: str) -> str:
 def redact_values(value: JSON, keep: frozenset[str] = frozenset()) -> JSON:
     """Give a JSON value with every string in it redacted but those (and all below) under a key of `keep`."""
     if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {key: item if key in keep else redact_values(item, keep) for key, item in value.items()}
-    if isinstance(value, Sequence):
+        return value if len(value) < _SHORTEST else redact(value)
+    if isinstance(value, dict):
+        return {
+            key: item if key in keep or item.__class__ in _PLAIN else redact_values(item, keep)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
         return [redact_values(item, keep) for item in value]
     return value
 

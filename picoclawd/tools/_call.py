@@ -124,18 +124,34 @@ async def call_tool(
 
 def call_at_once(
     toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
-) -> dict[str, Any] | None:
-    """What `call_tool` would return, where that needs no waiting; None, with nothing done, where it does.
+) -> msgspec.Raw | None:
+    """What `call_tool` would return, as JSON, where that needs no waiting; None, with nothing done, where it does.
+
+    An answer made of a file that is still the same is not made again.
 
     Raises: as `call_tool` does.
     """
     running = _Running(toolbox, workspace, name, params, asked)
     with running.faults():
-        result = None if running.tool.at_once is None else running.tool.at_once(running.call, running.params)
-    if result is None:
+        at_hand = None if running.tool.at_hand is None else running.tool.at_hand(running.call, running.params)
+        if at_hand is None:
+            return None
+        key = (
+            running.renderer.view,
+            running.renderer.supplied,
+            running.params,
+            workspace.options,
+            running.call.settings,
+        )
+        kept = at_hand.file.answers.get(key)
+        if isinstance(kept, msgspec.Raw):
+            return kept
+        answer, overlong = running.answer(at_hand.make())
+    if overlong is not None:
         return None
-    answer, overlong = running.answer(result)
-    return answer if overlong is None else None
+    encoded = msgspec.Raw(msgspec.json.encode(answer))
+    at_hand.file.keep_answer(key, encoded)
+    return encoded
 
 
 def named(tool: AnyTool, settings: Settings, params: dict[str, Any] | list[Any]) -> dict[str, Any]:

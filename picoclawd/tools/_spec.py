@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from picoclawd.workspace.actors import Actor
+from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.workspace import Workspace
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -108,6 +109,14 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class AtHand:
+    """A result that needs no waiting: `make` makes it. `file` is what it is made of, and keeps what was made of it."""
+
+    file: CachedFile
+    make: Callable[[], Result]
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Generic[S]):
     """One call of one tool: who asks, on what, under which settings, and how to stop or report."""
 
@@ -136,7 +145,7 @@ class Tool(Generic[P, S]):
     positional: Callable[[S], tuple[str, ...]]
     paths: Callable[[dict[str, Any]], tuple[object, ...]]
     check: Callable[[S, dict[str, Any]], None]
-    at_once: Callable[[Call[S], P], Result | None] | None
+    at_hand: Callable[[Call[S], P], AtHand | None] | None
     rows_field: str | None = None
     omit_base64: bool = True
 
@@ -162,7 +171,7 @@ def tool(
     positional: Callable[[S], tuple[str, ...]] | None = None,
     paths: Callable[[dict[str, Any]], tuple[object, ...]] = _one_path,
     check: Callable[[S, dict[str, Any]], None] = _anything_goes,
-    at_once: Callable[[Call[S], P], Result | None] | None = None,
+    at_hand: Callable[[Call[S], P], AtHand | None] | None = None,
     rows_field: str | None = None,
     omit_base64: bool = True,
 ) -> Callable[[Callable[[Call[S], P], Awaitable[Result]]], Tool[P, S]]:
@@ -171,7 +180,7 @@ def tool(
     `positional` gives the order of positional parameters (default: the order of the fields). `paths` picks, from
     undecoded parameters, what the call names, so that the connection can keep calls on one path in order. `check`
     sees the undecoded parameters first, to refuse with better words than "unknown parameter".
-    `at_once` gives the same result without waiting, from what is cached and fresh, or None having done nothing.
+    `at_hand` gives the same result without waiting, or None having done nothing.
     `rows_field` names the list in `data` that is cut where the answer would be too large.
     """
 
@@ -189,7 +198,7 @@ def tool(
             positional=positional or (lambda _settings: names),
             paths=paths,
             check=check,
-            at_once=at_once,
+            at_hand=at_hand,
             rows_field=rows_field,
             omit_base64=omit_base64,
         )

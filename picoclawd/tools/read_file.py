@@ -16,6 +16,7 @@ from picoclawd.text.pages import BytePage, LinePage
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import (
     READS,
+    AtHand,
     Call,
     FileRows,
     FileText,
@@ -26,7 +27,7 @@ from picoclawd.tools._spec import (
     tool,
 )
 from picoclawd.workspace.artifacts import OWN_DIRECTORY
-from picoclawd.workspace.read import Reading
+from picoclawd.workspace.read import Reading, reading_of
 
 T = TypeVar("T")
 Mode = Literal["bytes", "lines"]
@@ -119,11 +120,11 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
     return ("path", *_BYTE_ARGUMENTS, "mode", *_LINE_ARGUMENTS)
 
 
-def _read_at_once(call: Call[ReadFileSettings], params: Params) -> Result | None:
-    """The page from memory, where the file is cached and fresh."""
+def _at_hand(call: Call[ReadFileSettings], params: Params) -> AtHand | None:
+    """The page of a small file that is in memory."""
     page = _page(call, params)
-    reading = call.workspace.reader.read_cached(call.actor, page.path, page.extract)
-    return None if reading is None else page.finish(reading)
+    file = call.workspace.reader.at_hand(call.actor, page.path)
+    return None if file is None else AtHand(file, lambda: page.finish(reading_of(file, page.extract)))
 
 
 @tool(
@@ -134,7 +135,7 @@ def _read_at_once(call: Call[ReadFileSettings], params: Params) -> Result | None
     settings=ReadFileSettings,
     positional=_order,
     check=_check,
-    at_once=_read_at_once,
+    at_hand=_at_hand,
     omit_base64=False,
 )
 async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:

@@ -164,7 +164,9 @@ class Changer:
         if self.closing:
             raise Fault(Slug.SHUTTING_DOWN, "the daemon is stopping and takes no new writes. Try again in a moment.")
         for _ in range(_KEY_TRIES):
-            key = await self._threads.run(Lane.READ, self._key, request)
+            key = self._rooted.key_at_hand(request.path)
+            if key is None:
+                key = await self._threads.run(Lane.READ, self._key, request)
             async with self._locks.hold([key], holder=request.actor.session_id):
                 changed = await self._threads.run(Lane.COMMIT, self._transact, request, key, compute)
             if changed is not None:

@@ -1,0 +1,151 @@
+"""Watch directories for the daemon, in a process of its own: `python -m picoclawd.index.watcher_child`.
+
+The only user of watchfiles. Orders come on stdin, reports go to stdout (`watcher_lines`), and the end of stdin, which
+is also the daemon's own end, however it comes, ends it.
+"""
+
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+
+from watchfiles._rust_notify import RustNotify
+
+from picoclawd.index import watcher_lines as lines
+from picoclawd.index.watcher_generations import Backend, BadName, Changes, Failed
+from picoclawd.index.watcher_keeper import Keeper
+
+# A change is told after two looks that found the same; idle, a look each 15 ms costs 0.2 % of a core.
+_STEP_MS = 15
+_DEBOUNCE_MS = 30  # the longest that a stream of changes is gathered; a cookie must be through within 100 ms
+
+# watchfiles 1.3 prints the path as Rust's Debug does: "…" with \xFF for a byte that is not UTF-8, \n, \u{301}, \\.
+_BAD_NAME = re.compile(r'Unable to decode path "(.*)" to string', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]+)\}|(.))", re.DOTALL)
+_ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0"}
+
+
+class Notify:
+    """Watches made by watchfiles, not recursive: recursive ones follow links."""
+
+    def __init__(self, directories: Sequence[bytes]) -> None:
+        """Begin to watch; missing directories are passed over. Blocks 14 us a directory. Raises: Failed."""
+        try:
+            # Passing over "permission denied" passes over every error: one vanished directory must not fail the others.
+            self._notify = _rust_notify([path.decode() for path in directories], pass_over=True)
+            # So the limit must be asked for: where there is no room for one more, there may not have been for all.
+            _rust_notify(["/"], pass_over=False).close()
+        except (OSError, RuntimeError) as exc:
+            raise Failed(_advice(str(exc))) from exc
+
+    def watch(self, stop: threading.Event) -> Changes | None:
+        """See `Backend`. No timeout: at a timeout watchfiles throws away what has just come."""
+        try:
+            changes = self._notify.watch(_DEBOUNCE_MS, _STEP_MS, 0, stop)
+        except RuntimeError as exc:  # WatchfilesRustInternalError; it would be raised again for ever
+            directory = directory_of_bad_name(str(exc))
+            raise Failed(str(exc)) if directory is None else BadName(directory) from exc
+        return None if isinstance(changes, str) else changes
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._notify.close()
+
+
+def _rust_notify(paths: list[str], *, pass_over: bool) -> RustNotify:
+    return RustNotify(
+        paths, debug=False, force_polling=False, poll_delay_ms=0, recursive=False, ignore_permission_denied=pass_over
+    )
+
+
+def _advice(reason: str) -> str:
+    """Say what to raise where a limit of the system is in the way."""
+    if "MaxFilesWatch" in reason or "os error 28" in reason:
+        return "watch limit reached: raise fs.inotify.max_user_watches"
+    if "os error 24" in reason:
+        return "too many inotify instances or open files: raise fs.inotify.max_user_instances"
+    return f"cannot watch: {reason}"
+
+
+def directory_of_bad_name(message: str) -> bytes | None:
+    """Read from watchfiles' error the directory that holds a name that is not UTF-8; None for any other error."""
+    found = _BAD_NAME.search(message)
+    if found is None:
+        return None
+    parts = []
+    end = 0
+    for escape in _ESCAPE.finditer(found[1]):
+        parts += [found[1][end : escape.start()].encode(), _unescape(escape)]
+        end = escape.end()
+    path = b"".join([*parts, found[1][end:].encode()])
+    return path.rpartition(b"/")[0] or b"/"
+
+
+def _unescape(escape: re.Match[str]) -> bytes:
+    byte, point, letter = escape.groups()
+    if byte:
+        return bytes.fromhex(byte)
+    if point:
+        return chr(int(point, 16)).encode()
+    return _ESCAPED.get(letter, letter.encode())
+
+
+def serve(
+    orders: Iterable[bytes], write: Callable[[bytes], None], make: Callable[[Sequence[bytes]], Backend] = Notify
+) -> None:
+    """Obey the orders until they end. `write` sends reports, from several threads; they do not end with the call."""
+    keeper = Keeper(make, write)
+    threading.Thread(target=keeper.run, daemon=True).start()
+    watch: set[bytes] = set()
+    forget: set[bytes] = set()
+    for line in orders:
+        match lines.parse_order(line.rstrip(b"\n")):
+            case lines.Cookies(path):
+                keeper.cookie_directory = path
+            case lines.Watch(path):
+                watch.add(path)
+            case lines.Forget(path):
+                forget.add(path)
+            case lines.EndOfBatch():
+                keeper.tell(watch, forget)
+                watch, forget = set(), set()
+
+
+class Out:
+    """Write whole blocks of lines to a descriptor, from any thread, one block at a time."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+
+    def write(self, block: bytes) -> None:
+        """Write all of `block`; blocks while the reader is behind. Ends the process where nobody reads any more."""
+        rest = memoryview(block)
+        with self._lock:
+            while rest:
+                try:
+                    rest = rest[os.write(self._fd, rest) :]
+                except BrokenPipeError:
+                    os._exit(0)
+
+
+def _die_of_bug(args: threading.ExceptHookArgs) -> None:
+    """End the process with the traceback: a watcher that lacks a thread would be silent; one that ends is begun anew."""
+    traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
+    os._exit(1)
+
+
+def main(write: Callable[[bytes], None] | None = None) -> None:
+    """Serve the pipes until stdin ends, then end the process at once: the kernel takes the watches back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the daemon, which ends us in its own time
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # the daemon may block SIGTERM when it starts us
+    threading.excepthook = _die_of_bug
+    serve(sys.stdin.buffer, write or Out(sys.stdout.fileno()).write)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
