@@ -102,9 +102,11 @@ class Watcher:
     def update(self, add: Iterable[bytes], remove: Iterable[bytes] = ()) -> None:
         """Stop watching `remove`, then watch `add`; one that is watched is watched anew, as it must be when replaced.
 
-        Returns at once. Each added directory is reported dirty when it is watched; until all are, `cookie` is False.
+        Returns at once; what was never added can be removed without a cost. Each added directory is reported dirty when it is watched; until all are, `cookie` is False.
         """
-        add, remove = set(add), set(remove)
+        add, remove = set(add), self._told.intersection(remove)
+        if not add and not remove:
+            return
         for kept in (self._told, self._add):
             kept -= remove
             kept |= add

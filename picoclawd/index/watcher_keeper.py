@@ -136,7 +136,7 @@ class Keeper:
             made.start(self._heard, self._broken)
 
     def _begin(self, paths: set[bytes], absorbed: Sequence[Generation], taken: set[bytes]) -> Backend:
-        """Watch `paths` while the absorbed generations still do, so that there is no gap; else after they have ended."""
+        """Watch `paths` while the absorbed generations still do, so that there is no gap; else after their end."""
         wanted = [*paths, *([self.cookie_directory] if self.cookie_directory else [])]
         try:
             return self._make(wanted)

@@ -149,6 +149,12 @@ async def test_a28_the_content_decides_and_not_the_name(house: House) -> None:
     assert "1|plain text" in (await house.call("read_file", path="data.dat", mode="lines"))["content"]
 
 
+async def test_a09_a_name_that_looks_like_an_option_is_a_name(house: House) -> None:
+    for name in ("-rf.txt", "--pre=x.md", "--help"):
+        house.write(name, "text\n")
+        assert (await house.call("read_file", path=name))["content"].endswith("text\n")
+
+
 async def test_a106_what_is_no_regular_file_is_refused_at_once(house: House) -> None:
     os.mkfifo(house.root / "pipe")
     for name in ("pipe", "."):

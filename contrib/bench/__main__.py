@@ -1,0 +1,20 @@
+"""Every bar of the benchmarks, one after the other: `python contrib/bench`. Exits 1 where a must is missed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = ("rpc.py", "reads.py", "writes.py", "start.py")
+
+
+def main() -> int:
+    """Run each benchmark in a process of its own."""
+    missed = 0
+    for name in BENCHMARKS:
+        print(f"== {name}", flush=True)
+        missed += subprocess.run([sys.executable, str(Path(__file__).parent / name)]).returncode != 0
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
