@@ -48,7 +48,7 @@ class House:
         self.root = root
         real = os.fsencode(os.path.realpath(root))
         self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
-        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options(), threads)
+        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options(), threads, watcher_command=None)
         given = settings or {}
         self.toolbox = Toolbox(
             {

@@ -124,6 +124,7 @@ class _Daemon:
         with trio.open_signal_receiver(*_SIGNALS) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             async with trio.open_nursery() as services:
+                await services.start(self._workspace.index.run)
                 services.start_soon(self._prune_artifacts)
                 services.start_soon(self._find_leftovers)
                 async with trio.open_nursery() as clients:

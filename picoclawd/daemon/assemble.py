@@ -40,6 +40,8 @@ def options_of(config: Config) -> Options:
         redaction=config.daemon.redaction,
         inline_chars=config.tools.max_inline_result_chars,
         new_file_mode=None if config.daemon.new_file_mode == "umask" else 0o600,
+        text_cache_bytes=config.daemon.text_cache_bytes,
+        verify_files_max=config.daemon.verify_files_max,
     )
 
 

@@ -18,6 +18,7 @@ class Lane(StrEnum):
     READ = "read"
     COMMIT = "commit"
     SCAN = "scan"
+    INDEX = "index"
     HISTORY = "history"
 
 
@@ -31,11 +32,14 @@ class LaneStatistics:
 
 
 class Threads:
-    """Own the thread lanes. `history` is 1 because SQLite has one writer; `scan` None means a core each, at least 2."""
+    """Own the thread lanes. `history` is 1 because SQLite has one writer, `index` because two threads
+    that stat were slower than one, and names must not queue behind scans; `scan` None means a core each, at least 2."""
 
-    def __init__(self, *, read: int = 8, commit: int = 8, scan: int | None = None, history: int = 1) -> None:
+    def __init__(
+        self, *, read: int = 8, commit: int = 8, scan: int | None = None, index: int = 1, history: int = 1
+    ) -> None:
         scan = max(2, len(os.sched_getaffinity(0))) if scan is None else scan
-        sizes = {Lane.READ: read, Lane.COMMIT: commit, Lane.SCAN: scan, Lane.HISTORY: history}
+        sizes = {Lane.READ: read, Lane.COMMIT: commit, Lane.SCAN: scan, Lane.INDEX: index, Lane.HISTORY: history}
         self._limiters = {lane: trio.CapacityLimiter(size) for lane, size in sizes.items()}
 
     async def run(self, lane: Lane, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:

@@ -58,11 +58,6 @@ def base_glob_of(glob: bytes) -> bytes | None:
     return glob[lead.end() :]
 
 
-def suffix_of(glob: bytes) -> bytes | None:
-    """The literal end of a glob of the form `*end`; else None."""
-    return glob[1:] if glob.startswith(b"*") and not _WILD.search(glob, 1) else None
-
-
 def source_of(glob: bytes) -> bytes | None:
     """The RE2 source (Latin-1, `.` is every byte) that matches a whole name or path; None for what matches nothing.
 
@@ -85,12 +80,14 @@ class _Glob:
         parts = [_quote(literal)]
         least_bytes = len(literal)
         while self._at < len(self._glob):
-            char = self._glob[self._at]
-            part = self._stars() if char == ord("*") else self._one(char)
-            least_bytes += char != ord("*")
-            if part is None or least_bytes >= PATH_MAX_BYTES:  # no path is that long, and a program would be
+            if self._glob.startswith(b"*", self._at):
+                parts.append(self._stars())
+                continue
+            one = self._one()
+            least_bytes += 1
+            if one is None or least_bytes >= PATH_MAX_BYTES:  # no path is that long, and a program would be
                 return None
-            parts.append(part)
+            parts.append(one)
         return b"".join(parts)
 
     def _stars(self) -> bytes:
@@ -105,20 +102,21 @@ class _Glob:
             return b".*"
         return b"[^/]*"
 
-    def _one(self, char: int) -> bytes | None:
-        """What stands for one byte: `?`, a class, an escaped byte, or itself."""
-        if char == ord("["):
-            return self._class()
-        if char == ord("\\"):
-            self._at += 1
-        byte = self._glob[self._at : self._at + 1]
+    def _one(self) -> bytes | None:
+        """The source of what stands for one byte: `?`, a class, a byte escaped or as it is; None for what is broken."""
+        char = self._glob[self._at : self._at + 1]
         self._at += 1
-        if not byte:
-            return None
-        return b"[^/]" if char == ord("?") else _quote(byte)
+        if char == b"?":
+            return b"[^/]"
+        if char == b"[":
+            return self._class()
+        if char == b"\\":
+            char = self._glob[self._at : self._at + 1]
+            self._at += 1
+        return _quote(char) if char else None
 
     def _class(self) -> bytes | None:
-        read = read_class(self._glob, self._at + 1)
+        read = read_class(self._glob, self._at)
         if read is None:
             return None
         members, self._at = read

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from picoclawd.limits import MIB
+from picoclawd.limits import KIB, MIB
 from picoclawd.text.lines import split_bom
 
 RULE_FILE_MAX_BYTES = MIB  # the largest rule files in use have some ten KiB; what is beyond is not read
 RULES_MAX = 10_000  # in one file: each costs time for every name below it
+RULE_MAX_BYTES = 8 * KIB  # twice the longest path: longer rules exist only to be slow to read
 
 _COMMENT, _NEGATION = b"#", b"!"
 
@@ -28,7 +29,10 @@ class RuleLine:
 
 
 def read_rules(data: bytes) -> tuple[list[RuleLine], bool]:
-    """The rules in their order, and whether the file was cut, at 1 MiB or at 10,000 rules; a cut line is dropped."""
+    """The rules in their order, and whether any were left out.
+
+    That is what lies beyond 1 MiB, a line cut there included, or beyond 10,000 rules, and rules over 8 KiB.
+    """
     cut = len(data) > RULE_FILE_MAX_BYTES
     if cut:
         data = data[: data.rfind(b"\n", 0, RULE_FILE_MAX_BYTES) + 1]
@@ -39,6 +43,9 @@ def read_rules(data: bytes) -> tuple[list[RuleLine], bool]:
             continue
         if len(rules) == RULES_MAX:
             return rules, True
+        if len(text) > RULE_MAX_BYTES:
+            cut = True
+            continue
         rules.append(_parse(line_no, text))
     return rules, cut
 

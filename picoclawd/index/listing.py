@@ -4,15 +4,25 @@ Pure. The cached tree and the fresh walk both judge here, so that they cannot di
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 from picoclawd import limits
 from picoclawd.index.ignore import Scope
 
-# Tells, of a path relative to the root and whether it is a directory, whether no tool may show it (`Policy.hidden`).
-Hidden = Callable[[bytes, bool], bool]
+
+class Hiding(Protocol):
+    """What no tool may show, whatever the ignore rules say; paths are relative to the root."""
+
+    def hides(self, path: bytes, is_directory: bool) -> bool:
+        """Tell whether an entry, of a directory that is not hidden itself, is left out."""
+        ...
+
+    def may_hide(self, directory: bytes, names: tuple[bytes, ...]) -> bool:
+        """Tell whether `hides` could say so of any of these entries of `directory`. It must not miss one."""
+        ...
 
 
 class Kind(IntEnum):
@@ -95,10 +105,10 @@ class Skipped:
     too_deep: int = 0
 
     def plus(self, other: "Skipped") -> "Skipped":
-        """Add the counts of two places."""
-        if self == NONE_SKIPPED:
+        """Add the counts of two places. `NONE_SKIPPED` itself costs nothing."""
+        if self is NONE_SKIPPED:
             return other
-        if other == NONE_SKIPPED:
+        if other is NONE_SKIPPED:
             return self
         return Skipped(
             self.ignored + other.ignored,
@@ -131,9 +141,10 @@ def _count(marks: bytes, verdict: int) -> int:
 class Judge:
     """The verdicts on the entries of one directory, `directory` being its path relative to the root."""
 
-    def __init__(self, directory: bytes, scope: Scope, hidden: Hidden) -> None:
+    def __init__(self, directory: bytes, scope: Scope, hiding: Hiding) -> None:
+        self._directory = directory
         self._scope = scope
-        self._hidden = hidden
+        self._hiding = hiding
         self._prefix = directory + b"/" if directory else b""
         depth = self._prefix.count(b"/")
         self._may_descend = depth + 1 < limits.PATH_DEPTH_MAX  # what lies in a subdirectory must have a usable path
@@ -141,13 +152,18 @@ class Judge:
 
     def judge(self, seen: Seen) -> Listing:
         """Mark every entry."""
-        return Listing(seen.names, bytes(map(self.mark, seen.names, seen.kinds)))
+        hides = self._hiding.may_hide(self._directory, seen.names)
+        mark = self.mark if hides else self._mark_shown
+        return Listing(seen.names, bytes(map(mark, seen.names, seen.kinds)))
 
     def mark(self, name: bytes, kind: int) -> int:
         """Mark one entry. A protected name counts as such also where a rule ignores it: to name it helps nobody."""
-        is_directory = kind == Kind.DIRECTORY
-        if self._hidden(self._prefix + name, is_directory):
+        if self._hiding.hides(self._prefix + name, kind == Kind.DIRECTORY):
             return kind | PROTECTED
+        return self._mark_shown(name, kind)
+
+    def _mark_shown(self, name: bytes, kind: int) -> int:
+        is_directory = kind == Kind.DIRECTORY
         if self._scope.verdict(name, is_directory):
             return kind | IGNORED
         if (is_directory and not self._may_descend) or len(name) > self._name_max_bytes:

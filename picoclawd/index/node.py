@@ -1,33 +1,37 @@
 """One directory of the tree: what was seen there, when, by which rules, and the names of everything below it."""
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
-from picoclawd.files.stamps import Stamp
 from picoclawd.index.ignore import ROOT, Scope
 from picoclawd.index.listing import NONE_SKIPPED, Kind, Listing, Skipped, skipped_in
 from picoclawd.index.pathblob import EMPTY, BlobBuilder, PathBlob
 from picoclawd.index.rule_files import NO_RULE_FILES, RuleFiles
+from picoclawd.index.trust import Facts
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
     """All that a search may see below one directory, relative to the root, in discovery order.
 
-    Links are apart: whether what one leads to may be read is decided when it is asked for (`order_key` merges).
+    Links are apart: whether what one leads to may be read is decided when it is asked for (`order_key` merges). The
+    `generation` changes whenever anything else here does, and never comes back.
     """
 
     files: PathBlob
     links: PathBlob
     skipped: Skipped
+    generation: int
 
 
-NO_NAMES = Names(EMPTY, EMPTY, NONE_SKIPPED)
+NO_NAMES = Names(EMPTY, EMPTY, NONE_SKIPPED, 0)
 
 
 class Node:
     """A directory that is neither ignored nor protected nor a link. Only the tree changes it, under its lock.
 
-    `trusted`: an equal stamp proves that `listing` holds. `entered` is the parent's scope that the verdicts were made
+    `trusted`: equal facts prove that `listing` holds. `entered` is the parent's scope that the verdicts were made
     under. `dropped`: it is no part of the tree any more. `generation` is the tree's at the last change of any name
     here or below. `names` is None where it must be made anew.
     """
@@ -36,6 +40,7 @@ class Node:
         "children",
         "dropped",
         "entered",
+        "facts",
         "generation",
         "listing",
         "name",
@@ -44,7 +49,6 @@ class Node:
         "path",
         "rule_files",
         "scope",
-        "stamp",
         "trusted",
         "unreadable",
     )
@@ -52,8 +56,8 @@ class Node:
     def __init__(self, parent: "Node | None", name: bytes) -> None:
         self.parent = parent
         self.name = name
-        self.path = parent.path + b"/" + name if parent is not None and parent.path else name
-        self.stamp: Stamp | None = None
+        self.path: bytes = parent.path + b"/" + name if parent is not None and parent.path else name
+        self.facts: Facts | None = None
         self.trusted = False
         self.rule_files: RuleFiles = NO_RULE_FILES
         self.entered: Scope | None = None
@@ -107,14 +111,16 @@ def _joined(node: Node) -> Names:
     skipped = skipped_in(node.listing)
     if node.unreadable:
         skipped = skipped.plus(Skipped(unreadable=1))
-    for name, mark in node.listing.entries():
+    for mark, entries in groupby(node.listing.entries(), itemgetter(1)):
+        names = [name for name, _ in entries]
         if mark == Kind.FILE:
-            files.add(name)
-        elif mark == Kind.DIRECTORY:
-            below = node.children[name].names or NO_NAMES
-            files.join(below.files)
-            links.join(below.links)
-            skipped = skipped.plus(below.skipped)
+            files.add(names)
         elif mark == Kind.SYMLINK:
-            links.add(name)
-    return Names(files.done(), links.done(), skipped)
+            links.add(names)
+        elif mark == Kind.DIRECTORY:
+            for name in names:
+                below = node.children[name].names or NO_NAMES
+                files.join(below.files)
+                links.join(below.links)
+                skipped = skipped.plus(below.skipped)
+    return Names(files.done(), links.done(), skipped, node.generation)

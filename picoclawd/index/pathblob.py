@@ -85,26 +85,33 @@ class BlobBuilder:
 
     def __init__(self, directory: bytes) -> None:
         self._prefix = directory + b"/" if directory else b""
-        self._shown_prefix = shown(self._prefix)
+        self._is_odd = shown(self._prefix) != self._prefix
         self._parts: list[bytes] = []
         self._odd: list[tuple[int, bytes]] = []
         self._count = 0
 
-    def add(self, name: bytes) -> None:
-        """Add a path in the directory."""
+    def add(self, names: list[bytes]) -> None:
+        """Add paths in the directory; at least one."""
+        between = b"\n" + self._prefix
+        text = self._prefix + between.join(names)
+        if self._is_odd or not text.isascii() or text.count(b"\n") >= len(names):
+            lines = list(map(self._line, names, range(self._count, self._count + len(names))))
+            text = b"\n".join(lines)
+        self._parts.append(text)
+        self._count += len(names)
+
+    def _line(self, name: bytes, index: int) -> bytes:
         path = self._prefix + name
-        line = path
-        if self._shown_prefix is not self._prefix or not name.isascii() or b"\n" in name:
-            line = shown(path)
-            if line != path:
-                self._odd.append((self._count, path))
-        self._parts.append(line)
-        self._count += 1
+        line = shown(path)
+        if line != path:
+            self._odd.append((index, path))
+        return line
 
     def join(self, blob: PathBlob) -> None:
         """Add all paths of a blob."""
         if blob.count:
-            self._odd.extend((self._count + index, path) for index, path in blob.odd)
+            if blob.odd:
+                self._odd.extend((self._count + index, path) for index, path in blob.odd)
             self._parts.append(blob.text)
             self._count += blob.count
 

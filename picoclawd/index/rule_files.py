@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from picoclawd.files import stamps
-from picoclawd.files.stamps import Stamp
 from picoclawd.index.ground import Ground
 from picoclawd.index.ignore import ROOT, Kind, Scope
 from picoclawd.index.ignore_lines import RULE_FILE_MAX_BYTES
 from picoclawd.index.ignore_rules import Rules, parse_rules
-from picoclawd.index.trust import Trust
+from picoclawd.index.trust import Facts, Trust
 
 # Like git's, a rule file that is a link is not read: it may lead anywhere. O_NONBLOCK: it may have become a FIFO.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -23,9 +21,9 @@ RULE_NAMES = (Kind.GITIGNORE.encode(), Kind.IGNORE.encode())
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """One rule file as it was read; `trusted`: an equal stamp proves it unchanged. Empty where it cannot be read."""
+    """One rule file as it was read; `trusted`: equal facts prove it unchanged. Empty where it cannot be read."""
 
-    stamp: Stamp
+    facts: Facts
     trusted: bool
     data: bytes
     rules: Rules
@@ -54,7 +52,7 @@ def are_current(ground: Ground, directory: bytes, files: RuleFiles, trust: Trust
     prefix = directory + b"/" if directory else b""
     try:
         return all(
-            file.trusted and trust.matches(file.stamp, ground.stat(prefix + name)) for name, file in files.items()
+            file.trusted and trust.facts(ground.stat(prefix + name)) == file.facts for name, file in files.items()
         )
     except OSError:
         return False
@@ -67,29 +65,29 @@ def same_rules(one: RuleFiles, other: RuleFiles) -> bool:
 
 def entered(scope: Scope, name: bytes, files: RuleFiles) -> Scope:
     """The scope of the directory `name` in `scope`, which has these rule files."""
-    gitignore, ignore = (files.get(rule_name) for rule_name in RULE_NAMES)
-    return scope.enter(name, gitignore and gitignore.rules, ignore and ignore.rules)
+    gitignore, ignore = (files[rule_name].rules if rule_name in files else None for rule_name in RULE_NAMES)
+    return scope.enter(name, gitignore, ignore)
 
 
-def scope_at(ground: Ground, directory: bytes, trust: Trust) -> Scope:
-    """The scope of a directory with the rules of all that lie above it, read now; no verdict is asked on the way.
+def scope_above(ground: Ground, directory: bytes, trust: Trust) -> Scope:
+    """The scope that a directory lies in: the rules of all above it, read now. No verdict is asked on the way.
 
-    Raises: OSError where the directory is not there; path_busy.
+    Raises: OSError where they are not there; path_busy.
     """
-    names = directory.split(b"/") if directory else []
-    scope = _entered_at(ground, ROOT, b"", b"", trust)
-    for depth, name in enumerate(names, 1):
-        scope = _entered_at(ground, scope, b"/".join(names[:depth]), name, trust)
+    scope = ROOT
+    above = directory.split(b"/")[:-1]
+    for depth, name in enumerate([b"", *above] if directory else []):
+        scope = entered(scope, name, _read_at(ground, b"/".join(above[:depth]), trust))
     return scope
 
 
-def _entered_at(ground: Ground, scope: Scope, path: bytes, name: bytes, trust: Trust) -> Scope:
+def _read_at(ground: Ground, directory: bytes, trust: Trust) -> RuleFiles:
     try:
-        fd = ground.open(path)
+        fd = ground.open(directory)
     except PermissionError:
-        return scope.enter(name, None, None)  # it may be passed through all the same
+        return NO_RULE_FILES  # it may be passed through all the same
     try:
-        return entered(scope, name, refresh(fd, NO_RULE_FILES, trust))
+        return refresh(fd, NO_RULE_FILES, trust)
     finally:
         os.close(fd)
 
@@ -103,26 +101,26 @@ def _refreshed(directory_fd: int, name: bytes, old: RuleFile | None, trust: Trus
         return None
     if not stat_bits.S_ISREG(now.st_mode):
         return None
-    if old is not None and old.trusted and trust.matches(old.stamp, now):
+    if old is not None and old.trusted and trust.facts(now) == old.facts:
         return old
-    stamp, data = _read(directory_fd, name, stamps.of(now))
+    now, data = _read(directory_fd, name, now)
     rules = old.rules if old is not None and old.data == data else parse_rules(data)
-    return RuleFile(stamp, trust.settles(stamp, taken_ns), data, rules)
+    return RuleFile(trust.facts(now), trust.settles(now, taken_ns), data, rules)
 
 
-def _read(directory_fd: int, name: bytes, stamp: Stamp) -> tuple[Stamp, bytes]:
-    """The bytes, one more than count, and the stamp of the very file that was read; no bytes where none can be had."""
+def _read(directory_fd: int, name: bytes, now: os.stat_result) -> tuple[os.stat_result, bytes]:
+    """The bytes, one more than count, and the stat of the very file that was read; no bytes where none can be had."""
     data = b""
     with suppress(OSError):
         fd = os.open(name, _FLAGS, dir_fd=directory_fd)
         try:
             opened = os.fstat(fd)
             if stat_bits.S_ISREG(opened.st_mode):
-                stamp = stamps.of(opened)
+                now = opened
                 data = _read_up_to(fd, RULE_FILE_MAX_BYTES + 1)
         finally:
             os.close(fd)
-    return stamp, data
+    return now, data
 
 
 def _read_up_to(fd: int, size_bytes: int) -> bytes:

@@ -1,17 +1,15 @@
-"""Read one directory in full: stamp, entries, rule files. Tell what is gone from what cannot be read."""
+"""Read one directory in full: stat, entries, rule files. Tell what is gone from what cannot be read."""
 
 import errno
 import os
 import time
 from dataclasses import dataclass
 
-from picoclawd.files import stamps
 from picoclawd.files.oserrors import as_fault
-from picoclawd.files.stamps import Stamp
 from picoclawd.index.ground import Ground, look
 from picoclawd.index.listing import Seen
 from picoclawd.index.rule_files import NO_RULE_FILES, RuleFiles, refresh
-from picoclawd.index.trust import Trust
+from picoclawd.index.trust import Facts, Trust
 from picoclawd.text import display
 
 # The path leads to no directory any more, or through a link.
@@ -21,18 +19,22 @@ _OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class GoneError(Exception):
-    """There is no directory at this path."""
+    """There is no directory at this path; `error` says what is there instead."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one look at a directory gave. `stamp` was taken before it; None, with nothing seen, where it is unreadable.
+    """What one look at a directory gave. `facts` are of just before; None, with nothing seen, where it is unreadable.
 
-    `trusted`: an equal stamp will prove that the entries are the same.
+    `trusted`: equal facts will prove that the entries are the same.
     """
 
     seen: Seen
-    stamp: Stamp | None
+    facts: Facts | None
     trusted: bool
     rule_files: RuleFiles
 
@@ -53,7 +55,7 @@ def scan(ground: Ground, directory: bytes, old: RuleFiles, trust: Trust) -> Scan
             os.close(fd)
     except OSError as exc:
         if exc.errno in _GONE:
-            raise GoneError from exc
+            raise GoneError(exc) from exc
         if exc.errno in _OURS:
             raise as_fault(exc, "list", display.name(directory or b"."), thing="directory") from exc
         return UNREADABLE
@@ -61,6 +63,6 @@ def scan(ground: Ground, directory: bytes, old: RuleFiles, trust: Trust) -> Scan
 
 def _scan(fd: int, directory: bytes, old: RuleFiles, trust: Trust) -> Scan:
     taken_ns = time.time_ns()
-    stamp = stamps.of(os.fstat(fd))
+    stat = os.fstat(fd)
     seen = look(fd, directory)
-    return Scan(seen, stamp, trust.settles(stamp, taken_ns), refresh(fd, old, trust))
+    return Scan(seen, trust.facts(stat), trust.settles(stat, taken_ns), refresh(fd, old, trust))

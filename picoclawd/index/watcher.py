@@ -102,7 +102,8 @@ class Watcher:
     def update(self, add: Iterable[bytes], remove: Iterable[bytes] = ()) -> None:
         """Stop watching `remove`, then watch `add`; one that is watched is watched anew, as it must be when replaced.
 
-        Returns at once; what was never added can be removed without a cost. Each added directory is reported dirty when it is watched; until all are, `cookie` is False.
+        Returns at once; to remove what was never added costs nothing. Each added directory is reported dirty when it is
+        watched; until all are, `cookie` is False.
         """
         add, remove = set(add), self._told.intersection(remove)
         if not add and not remove:
@@ -134,15 +135,13 @@ class Watcher:
         task_status.started()
         if self._command is None:
             return
-        pause_s = BACK_OFF_MIN_S
+        pause_s = 0.0
         while True:
             began = trio.current_time()
             why = await self._live(self._command)
-            if trio.current_time() - began > BACK_OFF_MAX_S:
-                pause_s = BACK_OFF_MIN_S
+            pause_s = back_off(trio.current_time() - began, pause_s)
             self._degrade(f"{why}; it is started again in {pause_s:.0f} s")
             await trio.sleep(pause_s)
-            pause_s = min(2 * pause_s, BACK_OFF_MAX_S)
 
     def _caught_up(self) -> bool:
         return self._pid is not None and not self._add and not self._remove and self._ready == self._sent > 0
@@ -191,9 +190,9 @@ class Watcher:
             if self._cookies is not None and with_cookies:
                 await stdin.send_all(lines.cookies_line(self._cookies.directory.path))
             while True:
+                self._more = trio.Event()
                 await self._send_batch(stdin)
                 await self._more.wait()
-                self._more = trio.Event()
         except trio.BrokenResourceError:
             return  # the child ended; the end of its stdout ends this life
 
@@ -256,15 +255,22 @@ class Watcher:
             self._on_dirty(dirty, touched)
 
 
+def back_off(lived_s: float, last_s: float) -> float:
+    """Say how long to wait before the next start: twice as long as last time, 1 to 60 s; 1 after a long life."""
+    if lived_s > BACK_OFF_MAX_S:
+        return BACK_OFF_MIN_S
+    return max(BACK_OFF_MIN_S, min(2 * last_s, BACK_OFF_MAX_S))
+
+
 async def _end(process: trio.Process) -> None:
     """End the child: by the end of its stdin, else by force."""
     assert process.stdin is not None
     assert process.stdout is not None
     with trio.move_on_after(2 * _END_S, shield=True):
         await process.stdin.aclose()
+        await process.stdout.aclose()
         with trio.move_on_after(_END_S):
             await process.wait()
         if process.returncode is None:
             process.kill()
             await process.wait()
-        await process.stdout.aclose()

@@ -14,8 +14,9 @@ from typing import Protocol, TypeAlias
 _SMALL = 256  # directories; to watch so many anew takes 4 ms
 _GROWTH = 4
 
-DELETED = 3  # watchfiles.Change.deleted
-MODIFIED = 2  # watchfiles.Change.modified
+# watchfiles.Change: added and deleted are said of moves, too; 2, modified, matters to nobody here.
+ADDED = 1
+DELETED = 3
 Changes: TypeAlias = set[tuple[int, str]]
 
 

@@ -8,15 +8,16 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from picoclawd.index import watcher_lines as lines
-from picoclawd.index.watcher_generations import MODIFIED, Backend, BadName, Changes, Failed, Generation, to_absorb
+from picoclawd.index.watcher_generations import ADDED, DELETED, Backend, BadName, Changes, Failed, Generation, to_absorb
 
 BURST_MAX_EVENTS = 4_000  # within a second: of a queue of 16,384, so many may mean that some fell out, unsaid
 INTERVAL_S = 1.0  # between two times that watches are made: building tools make directories in crowds
 BACK_OFF_MAX_S = 60.0
+MISSING = "it is missing"
 
 
 @dataclass(slots=True)
@@ -68,6 +69,7 @@ class Keeper:
         self._told: set[bytes] = set()
         self._wanted: set[bytes] = set()
         self._replaced: set[bytes] = set()
+        self._unwatched: set[bytes] = set()  # was missing or refused when its turn came, or its turn is now
         self._making = False
         self._failed = False
         self._batches = 0
@@ -82,6 +84,7 @@ class Keeper:
             for kept in (self._told, self._wanted):
                 kept -= forget
                 kept |= watch
+            self._unwatched -= forget
             self._batches += 1
             self._change.notify_all()
         self._report_ready()
@@ -94,7 +97,7 @@ class Keeper:
         pause_s = self._interval_s
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._wanted or self._replaced)
+                self._change.wait_for(self._due)
             failed = not self._place()
             pause_s = min(2 * pause_s, BACK_OFF_MAX_S) if failed else self._interval_s
             time.sleep(pause_s)
@@ -123,7 +126,11 @@ class Keeper:
         with self._change:
             absorbed = to_absorb(self._generations, len(taken), self._told.__contains__)
             paths = taken.union(*(each.directories for each in absorbed)) & self._told
-        refused = {path: why for path in paths if (why := refusal(path)) is not None}
+            self._unwatched |= paths
+        refusals = {path: refusal(path) for path in paths}
+        with self._change:
+            self._unwatched -= {path for path, why in refusals.items() if why is None}
+        refused = {path: why for path, why in refusals.items() if why is not None and why != MISSING}
         backend = self._begin(paths - refused.keys(), absorbed, taken)
         for each in absorbed:
             each.stop()
@@ -153,7 +160,7 @@ class Keeper:
 
     def _heard(self, generation: Generation, changes: Changes) -> None:
         """Report a batch of one generation; runs in that generation's thread."""
-        news = read(changes, self._told, self.cookie_directory)
+        news = read(changes, self._told, self._unwatched, self.cookie_directory)
         with self._change:
             many = self._burst.add(len(changes), time.monotonic())
             if news.replaced:
@@ -171,6 +178,12 @@ class Keeper:
         """Have a generation's directories watched anew, but for one whose names cannot be told."""
         generation.backend.close()
         blamed = exc.directory if isinstance(exc, BadName) else None
+        # Said first: this generation, which sees no cookie any more, holds all cookies back until it is removed.
+        if blamed is not None and blamed in generation.directories:
+            self._write(lines.hint_lines([blamed]))
+            self._write(lines.unwatched_line(blamed, "a name in it is not UTF-8"))
+        else:
+            self._write(lines.lost_line(f"watching failed: {exc}"))
         with self._change:
             if generation not in self._generations:
                 return  # it is being absorbed: its directories are watched anew already
@@ -180,14 +193,12 @@ class Keeper:
             if blamed is not None and blamed == self.cookie_directory:
                 self.cookie_directory = None  # no cookie is seen from now on
             self._change.notify_all()
-        if blamed is not None and blamed in generation.directories:
-            self._write(lines.hint_lines([blamed]))
-            self._write(lines.unwatched_line(blamed, "a name in it is not UTF-8"))
-        else:
-            self._write(lines.lost_line(f"watching failed: {exc}"))
+
+    def _due(self) -> bool:
+        return bool(self._wanted or self._replaced or (self._told and not self._generations))
 
     def _settled(self) -> bool:
-        return not (self._wanted or self._replaced or self._making)
+        return not (self._due() or self._making)
 
     def _report_ready(self) -> None:
         with self._change:
@@ -206,10 +217,11 @@ class Keeper:
         self._write(lines.cookie_line(seen))
 
 
-def read(changes: Changes, told: set[bytes], cookie_directory: bytes | None) -> News:
+def read(changes: Changes, told: Set[bytes], unwatched: Set[bytes], cookie_directory: bytes | None) -> News:
     """Say what a batch of changes means. A change's path may be a told directory, or lie in one, or both, or neither.
 
-    What happened in the cookie directory is a cookie or nothing.
+    What happened in the cookie directory is a cookie or nothing. What took a told directory's path is seen by the old
+    one's going, or was there before its watch; only where nothing was watched does a coming call for a new watch.
     """
     news = News()
     for kind, text in changes:
@@ -224,7 +236,7 @@ def read(changes: Changes, told: set[bytes], cookie_directory: bytes | None) -> 
             news.touched.add(path)
         if path in told:
             news.dirty.add(path)
-            if kind != MODIFIED:
+            if kind == DELETED or (kind == ADDED and path in unwatched):
                 news.replaced.add(path)
     return news
 
@@ -244,14 +256,14 @@ def _parents(path: bytes) -> Iterator[bytes]:
 
 
 def refusal(path: bytes) -> str | None:
-    """Say why a directory cannot be watched. A missing one can: nothing is watched, and its coming is seen above."""
+    """Say why a directory cannot be watched; None where it can. MISSING is no fault: its coming is seen from above."""
     try:
         path.decode()
         mode = os.lstat(path).st_mode
     except UnicodeDecodeError:
         return "its path is not UTF-8"
     except OSError:
-        return None
+        return MISSING
     if not stat.S_ISDIR(mode):
         return "it is no directory"
     return None if os.access(path, os.R_OK) else "no permission to read it"

@@ -12,7 +12,7 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.text import redact
 from picoclawd.tools._decode import decode
 from picoclawd.tools._render import Renderer, View
-from picoclawd.tools._spec import AnyTool, Call, Result, Settings
+from picoclawd.tools._spec import AnyTool, Call, Deferred, Result, Settings
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.workspace import Workspace
 
@@ -58,7 +58,7 @@ class _Running:
         self.workspace = workspace
         self.session = asked.session
         self.call: Call[Any] = Call(
-            actor=asked.session.actor,
+            session=asked.session,
             workspace=workspace,
             settings=settings,
             enabled=toolbox.names,
@@ -113,7 +113,8 @@ async def call_tool(
     """
     running = _Running(toolbox, workspace, name, params, asked)
     with running.faults():
-        result = await running.tool.run(running.call, running.params)
+        found = await running.tool.run(running.call, running.params)
+        result = found.make(running.renderer) if isinstance(found, Deferred) else found
     answer, overlong = running.answer(result)
     if overlong is not None:
         artifact = await workspace.artifacts.spill(asked.session, name, answer["content"])

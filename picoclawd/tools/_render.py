@@ -35,6 +35,14 @@ class Renderer:
         """One piece of file text as this reader may see it."""
         return self._window("", text, "")
 
+    def clean_line(self, text: str, start: int, end: int) -> tuple[str, int, int]:
+        """A line as this reader may see it, and where the part between two characters is afterwards."""
+        cleaned = self.clean(text)
+        if cleaned == text:
+            return text, start, end
+        last = len(cleaned)
+        return cleaned, min(len(self.clean(text[:start])), last), min(len(self.clean(text[:end])), last)
+
     def _segment(self, segment: Segment) -> str:
         match segment:
             case Plain(text):

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.cache import CachedFile
+from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.workspace import Workspace
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -108,6 +109,25 @@ class Result:
     keep_inline: bool = False
 
 
+class Cleaner(Protocol):
+    """Makes file text what this call's reader may see: stripped and masked for agents, as it is for operators."""
+
+    def clean(self, text: str) -> str:
+        """One piece of file text."""
+        ...
+
+    def clean_line(self, text: str, start: int, end: int) -> tuple[str, int, int]:
+        """A line, and where the part of it between two characters is afterwards."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A result that is made when it is known who reads it: for rows that are cut after they are masked."""
+
+    make: Callable[[Cleaner], Result]
+
+
 @dataclass(frozen=True, slots=True)
 class AtHand:
     """A result that needs no waiting: `make` makes it. `file` is what it is made of, and keeps what was made of it."""
@@ -120,7 +140,7 @@ class AtHand:
 class Call(Generic[S]):
     """One call of one tool: who asks, on what, under which settings, and how to stop or report."""
 
-    actor: Actor
+    session: Session
     workspace: Workspace
     settings: S
     enabled: frozenset[str]
@@ -128,6 +148,11 @@ class Call(Generic[S]):
     cancelled: Callable[[], bool]
     progress: Callable[[int, int | None, str], None]
     dry_run: bool = False
+
+    @property
+    def actor(self) -> Actor:
+        """Who asks."""
+        return self.session.actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +166,7 @@ class Tool(Generic[P, S]):
     data: type[msgspec.Struct]
     settings: type[S]
     hints: Hints
-    run: Callable[[Call[S], P], Awaitable[Result]]
+    run: Callable[[Call[S], P], Awaitable[Result | Deferred]]
     positional: Callable[[S], tuple[str, ...]]
     paths: Callable[[dict[str, Any]], tuple[object, ...]]
     check: Callable[[S, dict[str, Any]], None]
@@ -174,7 +199,7 @@ def tool(
     at_hand: Callable[[Call[S], P], AtHand | None] | None = None,
     rows_field: str | None = None,
     omit_base64: bool = True,
-) -> Callable[[Callable[[Call[S], P], Awaitable[Result]]], Tool[P, S]]:
+) -> Callable[[Callable[[Call[S], P], Awaitable[Result | Deferred]]], Tool[P, S]]:
     """Make the decorated function the tool of its name; its docstring is what a model reads.
 
     `positional` gives the order of positional parameters (default: the order of the fields). `paths` picks, from
@@ -184,7 +209,7 @@ def tool(
     `rows_field` names the list in `data` that is cut where the answer would be too large.
     """
 
-    def define(function: Callable[[Call[S], P], Awaitable[Result]]) -> Tool[P, S]:
+    def define(function: Callable[[Call[S], P], Awaitable[Result | Deferred]]) -> Tool[P, S]:
         names = tuple(params.__struct_fields__)
         return Tool(
             name=function.__name__,

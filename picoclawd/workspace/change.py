@@ -146,8 +146,16 @@ class Request:
 class Changer:
     """Runs changes on one workspace, one at a time for each path."""
 
-    def __init__(self, rooted: Rooted, locks: LockTable, threads: Threads, new_file_mode: int | None) -> None:
+    def __init__(
+        self,
+        rooted: Rooted,
+        locks: LockTable,
+        threads: Threads,
+        new_file_mode: int | None,
+        noted: Callable[[bytes], None],
+    ) -> None:
         self._rooted = rooted
+        self._noted = noted
         self._locks = locks
         self._threads = threads
         self.new_file_mode = new_file_mode
@@ -233,7 +241,10 @@ class Changer:
         plan = self._plan(request, old, compute)
         if request.dry_run or isinstance(plan, Keep):
             return _foreseen(old, plan)
-        return self._apply(request, place, old, plan)
+        try:
+            return self._apply(request, place, old, plan)
+        finally:
+            self._noted(place.real)  # also after a failure: its outcome may be unknown
 
     def _plan(self, request: Request, old: Old, compute: Compute) -> Plan:
         _check_match(request, old)

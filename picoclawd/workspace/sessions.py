@@ -3,13 +3,16 @@
 import hashlib
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.workspace.actors import Actor, Kind, Role
+from picoclawd.workspace.census import Kept
 
+PAGES_MAX = 32  # searches of a session that may be paged through at a time
 _TOKEN_BYTES = 16  # 128 random bits: not to be guessed in the ten minutes that a token lives
 
 
@@ -24,11 +27,20 @@ class Session:
     opened_at: float = 0.0
     ended_at: float = 0.0
     artifacts: int = field(default=0)
+    kept: Kept = field(default_factory=Kept)
+    pages: "OrderedDict[object, tuple[int, int]]" = field(default_factory=OrderedDict)
 
     @property
     def session_id(self) -> str:
         """The public name of the session: no secret, it opens nothing."""
         return self.actor.session_id
+
+    def note_page(self, key: object, seen: tuple[int, int]) -> None:
+        """Remember what a page of a search looked at, so that the next one can tell whether that changed."""
+        self.pages[key] = seen
+        self.pages.move_to_end(key)
+        if len(self.pages) > PAGES_MAX:
+            self.pages.popitem(last=False)
 
     def next_artifact(self) -> int:
         """Number the session's artifacts from 1."""

@@ -11,10 +11,15 @@ from picoclawd.files.policy import Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Threads
+from picoclawd.index.watcher import COMMAND
 from picoclawd.text import display
 from picoclawd.workspace.artifacts import Artifacts
+from picoclawd.workspace.candidates import Finder
+from picoclawd.workspace.census import Counter
 from picoclawd.workspace.change import Changer
+from picoclawd.workspace.index import Index
 from picoclawd.workspace.read import Reader
+from picoclawd.workspace.search import Searcher
 from picoclawd.workspace.sessions import Sessions
 
 
@@ -26,13 +31,22 @@ class Options:
     redaction: Literal["accident", "strict"] = "accident"
     inline_chars: int = 16 * limits.KIB
     new_file_mode: int | None = 0o600
+    text_cache_bytes: int = 256 * limits.MIB
+    verify_files_max: int = 100_000
 
 
 class Workspace:
     """One directory, and everything that serves it. Made once at start, on the loop."""
 
     def __init__(
-        self, rooted: Rooted, roots: Roots, probes: Probes, options: Options, threads: Threads | None = None
+        self,
+        rooted: Rooted,
+        roots: Roots,
+        probes: Probes,
+        options: Options,
+        threads: Threads | None = None,
+        *,
+        watcher_command: tuple[str, ...] | None = COMMAND,
     ) -> None:
         self.rooted = rooted
         self.roots = roots
@@ -42,8 +56,14 @@ class Workspace:
         self.locks = LockTable()
         self.sessions = Sessions()
         self.reader = Reader(rooted, self.threads, probes.timestamp_tick_ns)
-        self.changer = Changer(rooted, self.locks, self.threads, options.new_file_mode)
         self.artifacts = Artifacts(rooted, self.threads)
+        self.index = Index(
+            rooted, self.threads, probes.timestamp_tick_ns, options.text_cache_bytes, watcher_command=watcher_command
+        )
+        self.changer = Changer(rooted, self.locks, self.threads, options.new_file_mode, self.index.noted)
+        self.finder = Finder(rooted, self.index, self.threads, options.verify_files_max)
+        self.searcher = Searcher(rooted, self.index.contents, self.threads)
+        self.counter = Counter(self.searcher, self.threads)
         self.leftovers: tuple[str, ...] = ()
 
     @property
@@ -64,6 +84,10 @@ class Workspace:
 
     def reconfigure(self, policy: Policy, options: Options) -> None:
         """Apply a reloaded configuration: calls that run already end under the old one."""
+        protection_changed = self.rooted.policy.rules != policy.rules
         self.rooted.policy = policy
+        if protection_changed:
+            self.index.judge_again()
         self.options = options
         self.changer.new_file_mode = options.new_file_mode
+        self.finder.verify_files_max = options.verify_files_max

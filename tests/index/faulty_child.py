@@ -1,16 +1,16 @@
 """A child of the watcher with a fault: `python faulty_child.py MODE [INTERVAL_S]`.
 
-`sound` has none, `silent` tells no hint, `half` every second one, `twice` each one two times; cookies and all else are
-told as they are, so that the watcher believes that it knows.
+`sound` has none, `silent` tells no hint, `half` one of two, by chance, `twice` each one two times; cookies and
+all else are told as they are, so that the watcher believes that it knows.
 """
 
-import itertools
+import random
 import sys
 
 from picoclawd.index import watcher_child
 from picoclawd.index.watcher_keeper import INTERVAL_S
 
-_COUNTER = itertools.count()
+_CHANCE = random.Random(1)  # turn and turn about would drop each directory and tell each file
 
 
 def faulty(mode: str, block: bytes) -> bytes:
@@ -21,7 +21,7 @@ def faulty(mode: str, block: bytes) -> bytes:
 def _copies(mode: str, line: bytes) -> int:
     if mode == "sound" or not line.startswith((b"dirty ", b"touched ")):
         return 1
-    return {"silent": 0, "half": next(_COUNTER) % 2, "twice": 2}[mode]
+    return {"silent": 0, "half": _CHANCE.randrange(2), "twice": 2}[mode]
 
 
 if __name__ == "__main__":

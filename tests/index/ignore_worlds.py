@@ -13,10 +13,8 @@ from picoclawd.index.ignore_rules import Rules, parse_rules
 # The deciding line: rule file, line number. None: no rule matched.
 Decision = tuple[bytes, int] | None
 
-_FRAGMENTS = (
-    "foo bar build a b ab foobar x.o y.o t.py t.pyc .env tar.gz a~ #n !b - -- ] ^ {a,b} + ( ) | $ . é 日本 \\ \t \r \x0b Z 7 _ a-z"
-).split(" ")
-_NAMES = [name.encode() for name in [*_FRAGMENTS, "sp ace", "end ", "new\nline"]] + [
+_WORDS = "foo bar build a b ab foobar x.o y.o t.py t.pyc .env tar.gz a~ #n !b - -- ] ^ {a,b} + ( ) | $ . é 日本 \\ Z 7"
+_NAMES = [name.encode() for name in [*_WORDS.split(), "sp ace", "end ", "new\nline", "\t", "\r", "\x0b"]] + [
     b"\xe9",
     b"\xff\xfe",
     b"\x7f",
@@ -173,7 +171,7 @@ def _fill(rnd: random.Random, world: World, corner: bytes, paths_each: int) -> N
     for _ in range(paths_each * 4):
         path = _path(rnd, globs)
         if path and len(tree.paths) < paths_each:
-            tree.add(corner + b"/" + path, rnd.random() < 0.35)
+            tree.add(corner + b"/" + path, rnd.random() < 0.2)
     world.paths.update(tree.paths)
     world.directories.update(tree.directories, {corner})
     homes = sorted(tree.directories - {corner})

@@ -1,0 +1,215 @@
+"""The texts of the workspace's files, each kept under the stamp that it was read at, within a budget of bytes.
+
+A text is used only after a stat of its file says the same. What is not kept is read from disk, and kept if there is
+room: nothing is pushed out by a search, or one search over a large tree would empty the cache for all others.
+"""
+
+import errno
+import os
+import stat as stat_bits
+import threading
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+from picoclawd import limits
+from picoclawd.files import linux, stamps
+from picoclawd.files.stamps import Stamp
+from picoclawd.index.pattern import Encoding, encoding_of
+from picoclawd.index.scan import is_binary
+
+LARGE_BYTES = 4 * limits.MIB  # a larger file is never kept, and is searched as a stream
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_BENEATH = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_SYMLINKS | linux.RESOLVE_NO_MAGICLINKS
+
+
+class Trouble(Enum):
+    """Why there is no text: a search counts it and goes on."""
+
+    VANISHED = "vanished"
+    UNREADABLE = "unreadable"
+    SPECIAL = "special"
+    OVER_BUDGET = "over_budget"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file's bytes and their encoding: None for a binary file, which has a NUL in its first 8 KiB; `data` is empty
+    then."""
+
+    data: bytes
+    encoding: Encoding | None
+    stamp: Stamp
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """A file that is read as a stream; whoever gets it closes `fd`."""
+
+    fd: int
+    stamp: Stamp
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What one search may still read from disk."""
+
+    files: int
+    bytes: int
+
+    def take(self, size: int) -> bool:
+        """Take a file of this size, if it fits."""
+        if self.files < 1 or size > self.bytes:
+            return False
+        self.files -= 1
+        self.bytes -= size
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ContentsStatistics:
+    """How many files' texts are kept, and their bytes."""
+
+    files: int
+    bytes: int
+
+
+class Contents:
+    """All texts that are kept. `root_fd` is the workspace's and stays the caller's. Safe between threads; blocks."""
+
+    def __init__(self, root_fd: int, max_bytes: int, tick_ns: int) -> None:
+        self._root_fd = root_fd
+        self._max_bytes = max_bytes
+        self._tick_ns = tick_ns
+        self._lock = threading.Lock()
+        self._texts: dict[bytes, Text] = {}
+        self._bytes = 0
+
+    def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
+        """The text of a regular file of the workspace as it is now; `relative` is never followed through a link."""
+        kept = self._texts.get(relative)
+        if kept is not None and kept.trusted and self._is_current(relative, kept.stamp):
+            return kept
+        try:
+            fd = linux.openat2(self._root_fd, relative, _FLAGS, 0, _BENEATH)
+        except OSError as exc:
+            self.forget(relative)
+            return _trouble(exc)
+        found = self._read(fd, allowance)
+        if isinstance(found, Text):
+            self._keep(relative, found)
+        return found
+
+    def read_opened(self, fd: int, allowance: Allowance) -> Text | Large | Trouble:
+        """The text of a file that was opened elsewhere, as through a link; it is not kept. Takes over `fd`."""
+        return self._read(fd, allowance)
+
+    def has(self, relative: bytes) -> bool:
+        """Whether a text is kept, fresh or not."""
+        return relative in self._texts
+
+    def recheck(self, relative: bytes) -> bool:
+        """Follow a hint that a file changed: forget it unless a stat says otherwise. True where it changed."""
+        kept = self._texts.get(relative)
+        if kept is None:
+            return True
+        if kept.trusted and self._is_current(relative, kept.stamp):
+            return False
+        self.forget(relative)
+        return True
+
+    def forget(self, relative: bytes) -> None:
+        """Drop a text."""
+        with self._lock:
+            kept = self._texts.pop(relative, None)
+            if kept is not None:
+                self._bytes -= _cost(kept)
+
+    def distrust(self) -> None:
+        """Drop everything: the clock was set, so stamps prove nothing."""
+        with self._lock:
+            self._texts.clear()
+            self._bytes = 0
+
+    def has_room(self) -> bool:
+        """Whether a background load should go on."""
+        return self._bytes < self._max_bytes
+
+    def statistics(self) -> ContentsStatistics:
+        """Count what is kept."""
+        return ContentsStatistics(len(self._texts), self._bytes)
+
+    def _is_current(self, relative: bytes, stamp: Stamp) -> bool:
+        try:
+            now = os.stat(relative, dir_fd=self._root_fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return (
+            stamp.ctime_ns == now.st_ctime_ns
+            and stamp.mtime_ns == now.st_mtime_ns
+            and stamp.size == now.st_size
+            and stamp.ino == now.st_ino
+            and stamp.dev == now.st_dev
+        )
+
+    def _read(self, fd: int, allowance: Allowance) -> Text | Large | Trouble:
+        """Read what was opened, and close it unless it is given on."""
+        keep_open = False
+        try:
+            taken_ns = time.time_ns()
+            status = os.fstat(fd)
+            if not stat_bits.S_ISREG(status.st_mode):
+                return Trouble.SPECIAL
+            if not allowance.take(status.st_size):
+                return Trouble.OVER_BUDGET
+            stamp = stamps.of(status)
+            if status.st_size > LARGE_BYTES:
+                keep_open = True
+                return Large(fd, stamp)
+            data = _read_whole(fd, status.st_size)
+            trusted = stamps.settled(stamp, taken_ns, self._tick_ns) and stamps.of(os.fstat(fd)) == stamp
+            if is_binary(data):
+                return Text(b"", None, stamp, trusted)
+            return Text(data, encoding_of(data), stamp, trusted)
+        except OSError as exc:
+            return _trouble(exc)
+        finally:
+            if not keep_open:
+                os.close(fd)
+
+    def _keep(self, relative: bytes, text: Text) -> None:
+        self.forget(relative)
+        cost = _cost(text)
+        with self._lock:
+            if text.trusted and self._bytes + cost <= self._max_bytes:
+                self._texts[relative] = text
+                self._bytes += cost
+
+
+_ENTRY_BYTES = 400  # the entry itself: key, Text, Stamp and its numbers
+
+
+def _cost(text: Text) -> int:
+    return len(text.data) + _ENTRY_BYTES
+
+
+def _read_whole(fd: int, size: int) -> bytes:
+    """Read to the end. Asking for what fstat says, and one more, needs one call where nobody writes meanwhile."""
+    data = os.read(fd, size + 1)
+    if len(data) == size:
+        return data
+    chunks = [data]
+    while chunks[-1] and sum(map(len, chunks)) <= LARGE_BYTES:
+        chunks.append(os.read(fd, limits.MIB))
+    return b"".join(chunks)
+
+
+def _trouble(exc: OSError) -> Trouble:
+    if isinstance(exc, FileNotFoundError | NotADirectoryError):
+        return Trouble.VANISHED
+    if exc.errno == errno.ELOOP:
+        return Trouble.LINK
+    return Trouble.UNREADABLE

@@ -1,0 +1,50 @@
+"""Rows of search results, for data and for content."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from picoclawd.text import display
+from picoclawd.text.window import window
+from picoclawd.tools._spec import Cleaner
+from picoclawd.workspace.scope import Place
+from picoclawd.workspace.search import LineHit
+
+
+class BlockLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a block."""
+
+    line: int
+    text: str
+    match: bool
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One result: a file, a file with its count, a line, or a block of lines."""
+
+    path: str
+    path_bytes: str | UnsetType = UNSET
+    count: int | UnsetType = UNSET
+    line: int | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    start_line: int | UnsetType = UNSET
+    lines: list[BlockLine] | UnsetType = UNSET
+
+
+def row_of(place: Place, path: bytes, *, block: list[tuple[int, str, bool]] | None = None, **members: Any) -> Row:
+    """A result in `path`; `block` are the lines of a block: number, text, whether it matches."""
+    name, path_bytes = display.data_name(path if place.inside else place.absolute(path))
+    if block is not None:
+        members["start_line"] = block[0][0]
+        members["lines"] = [BlockLine(line=line_no, text=text, match=match) for line_no, text, match in block]
+    return Row(path=name, path_bytes=UNSET if path_bytes is None else path_bytes, **members)
+
+
+def shown_line(line: LineHit, cleaner: Cleaner, max_bytes: int) -> str:
+    """The text of a row: masked first, so that no cut hides what a secret is known by, then cut around its match."""
+    start, end = line.match or (0, 0)
+    text = line.text.decode("utf-8", "replace")
+    first = len(line.text[:start].decode("utf-8", "replace"))
+    last = first + len(line.text[start:end].decode("utf-8", "replace"))
+    return window(*cleaner.clean_line(text, first, last), max_bytes)

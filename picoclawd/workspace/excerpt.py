@@ -1,0 +1,114 @@
+"""Lines of a file by their places in it, cut to what a row can show: from memory, or read where they stand."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from picoclawd.index.scan import Row
+from picoclawd.text import blocks
+
+REACH_BYTES = 2048  # kept on each side of a match: more than a row shows, and enough to know a secret by
+_CHUNK_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of a file between two places, and its size."""
+
+    read: Callable[[int, int], bytes]
+    size: int
+
+    @staticmethod
+    def of_bytes(data: bytes) -> "Source":
+        """A file in memory."""
+        return Source(lambda start, end: data[start:end], len(data))
+
+    @staticmethod
+    def of_file(fd: int, size: int) -> "Source":
+        """A file on disk; the descriptor stays the caller's, and must stay open."""
+        return Source(lambda start, end: os.pread(fd, end - start, start), size)
+
+
+# A line of a block: its number, its text or the part of it around the match, and the match's span in that.
+BlockLine = tuple[int, bytes, tuple[int, int] | None]
+
+
+class Lines:
+    """The lines of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def whole(self, start: int, end: int) -> bytes:
+        """The text of a line."""
+        return self._source.read(start, end)
+
+    def excerpt(self, start: int, end: int, focus: int) -> tuple[bytes, int]:
+        """What a row may show of the line between two places, around `focus`; and the place where that begins."""
+        left = max(start, focus - REACH_BYTES)
+        return self._source.read(left, min(end, focus + 2 * REACH_BYTES)), left
+
+    def blocks(self, rows: Sequence[Row], context: int) -> Iterator[Callable[[], tuple[BlockLine, ...]]]:
+        """The blocks that matching rows make with `context` lines around each; a block is read when it is called."""
+        by_line = {row.line_no: row for row in rows}
+        for lines in blocks.merge(by_line, context, None):
+            yield partial(self._read, lines, by_line)
+
+    def _read(self, lines: range, rows: dict[int, Row]) -> tuple[BlockLine, ...]:
+        """The lines of a block, as far as the file has them."""
+        place = self._start_of(lines.start, rows)
+        read: list[BlockLine] = []
+        for line_no in lines:
+            row = rows.get(line_no)
+            if row is not None:
+                text, at = self.excerpt(row.start, row.end, row.match_start)
+                read.append((line_no, text, (row.match_start - at, row.match_end - at)))
+                place = self._line_after(row.end)
+            elif place < self._source.size:
+                end = self._line_end(place)
+                read.append((line_no, self.excerpt(place, end, place)[0], None))
+                place = self._line_after(end)
+        return tuple(read)
+
+    def _start_of(self, line_no: int, rows: dict[int, Row]) -> int:
+        """Where a line begins, found from the matching line that is nearest to it."""
+        anchor = min(rows.values(), key=lambda row: abs(row.line_no - line_no))
+        place = anchor.start
+        for _ in range(anchor.line_no - line_no):
+            place = self._line_before(place)
+        if line_no > anchor.line_no:
+            place = self._line_after(anchor.end)
+            for _ in range(line_no - anchor.line_no - 1):
+                place = self._line_after(self._line_end(place))
+        return place
+
+    def _line_before(self, start: int) -> int:
+        """Where the line before the one at `start` begins."""
+        end = start - 1
+        while end > 0:
+            chunk_start = max(0, end - _CHUNK_BYTES)
+            newline = self._source.read(chunk_start, end).rfind(b"\n")
+            if newline >= 0:
+                return chunk_start + newline + 1
+            end = chunk_start
+        return 0
+
+    def _line_end(self, start: int) -> int:
+        """Where the text of the line at `start` ends, its `\\r` left out."""
+        place = start
+        while place < self._source.size:
+            chunk = self._source.read(place, place + _CHUNK_BYTES)
+            newline = chunk.find(b"\n")
+            if newline >= 0:
+                place += newline
+                break
+            if not chunk:
+                break
+            place += len(chunk)
+        return place - 1 if place > start and self._source.read(place - 1, place) == b"\r" else place
+
+    def _line_after(self, end: int) -> int:
+        """Where the next line begins, `end` being where a line's text ends."""
+        tail = self._source.read(end, end + 2)
+        return end + tail.find(b"\n") + 1 if b"\n" in tail else self._source.size

@@ -1,0 +1,268 @@
+"""Search the texts of candidates, file after file in their order, and keep one page of results.
+
+It runs in the scan lane. What is not in the cache is read from disk under the search's own allowance. A search
+never fails because one file does: it is counted and passed over.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from picoclawd.errors import Fault, Slug
+from picoclawd.files import paths
+from picoclawd.files.policy import Access
+from picoclawd.files.rooted import Rooted
+from picoclawd.files.stamps import Stamp
+from picoclawd.files.threads import Lane, Threads
+from picoclawd.index.contents import Allowance, Contents, Large, Text, Trouble
+from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.scan import End, FileHits, Want, scan_file, scan_stream
+from picoclawd.text.blocks import BLOCK_MAX_LINES
+from picoclawd.workspace.excerpt import Lines, Source
+from picoclawd.workspace.scope import Candidates, Place
+
+Stop = Callable[[], bool]
+FIRST_ROWS = 5  # row numbers that a file's result names
+
+
+class Shape(Enum):
+    """What one result is."""
+
+    LINES = "lines"
+    BLOCKS = "blocks"
+    FILES = "files"
+    COUNTS = "counts"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for, and which page of it to keep. `stop_early` ends the search one result after the page.
+
+    `context` is for BLOCKS; `accepts` refuses a matching line for a reason of the reader's own, and is slow.
+    """
+
+    pattern: SearchPattern
+    shape: Shape
+    offset: int
+    limit: int
+    stop_early: bool
+    context: int = 0
+    accepts: Callable[[bytes], bool] | None = None
+    compare_at: int = 0
+
+    @property
+    def enough(self) -> int:
+        """The number of results after which an early stop knows that there are more."""
+        return self.offset + self.limit + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LineHit:
+    """One line of a file, or the part of a long one around its match. `match` is the span of the first match in
+    `text`, None for context."""
+
+    line_no: int
+    text: bytes
+    match: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result: a line, a block of lines, or a file with its count of matching lines."""
+
+    path: bytes
+    count: int
+    lines: tuple[LineHit, ...] = ()
+    first_rows: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Missed:
+    """What was not searched, or not in full, and how often."""
+
+    binary: int = 0
+    unreadable: int = 0
+    special: int = 0
+    vanished: int = 0
+    over_budget: int = 0
+    truncated_lines: int = 0
+    redacted: int = 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A page of results. `total` is None where the search ended before it knew.
+
+    `seen` is how many files were searched, and a hash over their names and stamps; `passed` is that hash when as many
+    files had been searched as `Query.compare_at` says: equal hashes mean that the scope did not change in between.
+    """
+
+    hits: list[Hit] = field(default_factory=list)
+    total: int | None = None
+    complete: bool = True
+    missed: Missed = field(default_factory=Missed)
+    seen: tuple[int, int] = (0, 0)
+    passed: int | None = None
+
+
+class Searcher:
+    """Searches. One for a workspace."""
+
+    def __init__(self, rooted: Rooted, contents: Contents, threads: Threads) -> None:
+        self._rooted = rooted
+        self._contents = contents
+        self._threads = threads
+
+    async def search(self, query: Query, candidates: Candidates, allowance: Allowance, stop: Stop) -> Outcome:
+        """Search the candidates in their order. `stop` ends it, with what was found so far."""
+        return await self._threads.run(Lane.SCAN, self._search, query, candidates, allowance, stop)
+
+    def _search(self, query: Query, candidates: Candidates, allowance: Allowance, stop: Stop) -> Outcome:
+        run = _Run(query)
+        for path in candidates.files:
+            if stop():
+                run.outcome.complete = False
+                break
+            self._search_file(run, candidates.place, path, allowance, stop)
+            if run.is_over:
+                break
+        return run.finish()
+
+    def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance, stop: Stop) -> None:
+        found = self.text(place, path, allowance)
+        match found:
+            case Trouble():
+                miss(run.outcome.missed, found)
+            case Large(fd, stamp):
+                try:
+                    self._search_large(run, path, fd, stamp, stop)
+                except OSError:
+                    run.outcome.missed.unreadable += 1
+                finally:
+                    os.close(fd)
+            case Text(data, encoding, stamp):
+                run.sees(path, stamp)
+                if encoding is None:
+                    run.outcome.missed.binary += 1
+                    return
+                hits = scan_file(run.query.pattern, data, run.want(), stop, encoding)
+                run.take(path, hits, Lines(Source.of_bytes(data)))
+
+    def _search_large(self, run: "_Run", path: bytes, fd: int, stamp: Stamp, stop: Stop) -> None:
+        run.sees(path, stamp)
+        with open(fd, "rb", closefd=False) as stream:
+            hits = scan_stream(run.query.pattern, stream.read, run.want(), stop)
+        if hits.end is End.BINARY:
+            run.outcome.missed.binary += 1
+            return
+        run.take(path, hits, Lines(Source.of_file(fd, stamp.size)))
+
+    def text(self, place: Place, path: bytes, allowance: Allowance) -> Text | Large | Trouble:
+        """The text of a candidate: cached inside the workspace, read anew through a link or outside."""
+        if place.inside:
+            found = self._contents.text(path, allowance)
+            if found is not Trouble.LINK:
+                return found
+        try:
+            given = paths.parse(place.absolute(path), (self._rooted.workspace,))
+            with self._rooted.open_file(given, Access.READ) as opened:
+                return self._contents.read_opened(os.dup(opened.fd), allowance)
+        except Fault as fault:
+            return Trouble.VANISHED if fault.slug is Slug.NOT_FOUND else Trouble.UNREADABLE
+        except OSError:
+            return Trouble.UNREADABLE
+
+
+class _Run:
+    """One search as far as it has come."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.outcome = Outcome()
+        self._count = 0
+        self._files = 0
+        self._hash = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.query.stop_early and self._count >= self.query.enough
+
+    def sees(self, path: bytes, stamp: Stamp) -> None:
+        self._files += 1
+        self._hash = hash((self._hash, path, stamp.mtime_ns, stamp.size, stamp.ino))
+        if self._files == self.query.compare_at:
+            self.outcome.passed = self._hash
+
+    def want(self) -> Want:
+        """How much of the next file to look for."""
+        query = self.query
+        if query.accepts is not None:
+            return Want()
+        left = max(query.enough - self._count, 0)
+        match query.shape:
+            case Shape.FILES:
+                return Want(rows=0, lines=1)
+            case Shape.COUNTS:
+                return Want(rows=FIRST_ROWS)
+            case Shape.LINES:
+                return Want(rows=left, lines=left if query.stop_early else None)
+            case Shape.BLOCKS:
+                return Want(rows=left * BLOCK_MAX_LINES if query.stop_early else None)
+
+    def take(self, path: bytes, hits: FileHits, lines: Lines) -> None:
+        """Add what was found in one file."""
+        self.outcome.missed.truncated_lines += hits.truncated_lines
+        if hits.end is End.STOPPED:
+            self.outcome.complete = False
+        rows, count = hits.rows, hits.count
+        if self.query.accepts is not None:
+            rows = tuple(row for row in rows if self.query.accepts(lines.whole(row.start, row.end)))
+            self.outcome.missed.redacted += count - len(rows)
+            count = len(rows)
+        if not count:
+            return
+        match self.query.shape:
+            case Shape.FILES | Shape.COUNTS:
+                self._add(Hit(path, count, first_rows=tuple(row.line_no for row in rows[:FIRST_ROWS])))
+            case Shape.LINES:
+                for index, row in enumerate(rows):
+                    if self._wants(self._count + index):
+                        text, at = lines.excerpt(row.start, row.end, row.match_start)
+                        span = (row.match_start - at, row.match_end - at)
+                        self.outcome.hits.append(Hit(path, 1, (LineHit(row.line_no, text, span),)))
+                self._count += count
+            case Shape.BLOCKS:
+                for block in lines.blocks(rows, self.query.context):
+                    if self._wants(self._count):
+                        found = tuple(LineHit(*line) for line in block())
+                        self.outcome.hits.append(Hit(path, len(found), found))
+                    self._count += 1
+
+    def _add(self, hit: Hit) -> None:
+        if self._wants(self._count):
+            self.outcome.hits.append(hit)
+        self._count += 1
+
+    def _wants(self, index: int) -> bool:
+        return self.query.offset <= index < self.query.offset + self.query.limit
+
+    def finish(self) -> Outcome:
+        outcome = self.outcome
+        if outcome.complete and not (self.is_over and self.query.stop_early):
+            outcome.total = self._count
+        outcome.seen = (self._files, self._hash)
+        return outcome
+
+
+def miss(missed: Missed, trouble: Trouble) -> None:
+    """Count a file that was not searched."""
+    match trouble:
+        case Trouble.VANISHED:
+            missed.vanished += 1
+        case Trouble.SPECIAL:
+            missed.special += 1
+        case Trouble.OVER_BUDGET:
+            missed.over_budget += 1
+        case Trouble.UNREADABLE | Trouble.LINK:
+            missed.unreadable += 1
