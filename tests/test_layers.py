@@ -33,7 +33,6 @@ PURE_FORBIDDEN = {"os", "pathlib", "shutil", "subprocess", "socket", "trio", "ti
 # One library, one module: who may import it. A name ending in "." stands for the modules below it.
 OWNERS = {
     "jsonrpcserver": {"rpc."},
-    "pathspec": {"index.ignore"},
     "watchfiles": {"index.watcher_child"},
     "re2": {"index.matcher"},
     "hyperscan": {"index.matcher"},

@@ -7,6 +7,7 @@ it says so only where `cookie` returned True.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import PIPE
 from types import MappingProxyType
@@ -25,6 +26,7 @@ BACK_OFF_MIN_S = 1.0
 BACK_OFF_MAX_S = 60.0  # who lived for so long is started again after the shortest wait
 _END_S = 2.0  # a child ends within milliseconds of its stdin; then it is killed
 _LINES_PER_SEND = 2_000  # of 100,000 orders; written at once they would hold up the loop for 80 ms
+_CALM_AFTER_S = lines.EAGER_FOR_S + 1.0
 _CHUNK_BYTES = 64 * 1024  # the size of a pipe
 
 
@@ -82,6 +84,8 @@ class Watcher:
         self._starts = 0
         self._pid: int | None = None
         self._life = trio.CancelScope()
+        self._asked = trio.Event()
+        self._asked_s = 0.0
         self._dirty: set[bytes] = set()
         self._touched: set[bytes] = set()
 
@@ -123,6 +127,8 @@ class Watcher:
         """
         if self._cookies is None or not self._caught_up():
             return False
+        self._asked_s = trio.current_time()
+        self._asked.set()
         try:
             seen = await self._cookies.ask()
         except FileNotFoundError:
@@ -180,9 +186,22 @@ class Watcher:
         async with trio.open_nursery() as nursery:
             self._life = nursery.cancel_scope
             nursery.start_soon(self._tell, process.stdin, with_cookies)
+            nursery.start_soon(self._calm_down)
             why = await self._hear(process.stdout)
             nursery.cancel_scope.cancel()
         return why
+
+    async def _calm_down(self) -> None:
+        """Make one more cookie a while after the last that somebody asked for: it lets the child look less often."""
+        while self._cookies is not None:
+            await self._asked.wait()
+            self._asked = trio.Event()
+            due_s = 0.0
+            while due_s != self._asked_s + _CALM_AFTER_S:  # somebody asked meanwhile
+                due_s = self._asked_s + _CALM_AFTER_S
+                await trio.sleep_until(due_s)
+            with suppress(FileNotFoundError):
+                await self._cookies.ask()
 
     async def _tell(self, stdin: trio.abc.SendStream, with_cookies: bool) -> None:
         """Send what is told to the child; what cannot be sent is told to the next."""

@@ -13,6 +13,9 @@ from urllib.parse import unquote_to_bytes
 # Three times the longest path (each byte may become %XX), and room for a word and a reason.
 LINE_MAX_BYTES = 16 * 1024
 
+# The child looks often while one cookie follows another within so many seconds.
+EAGER_FOR_S = 10.0
+
 END_OF_BATCH = b"end-of-batch\n"
 
 _UNSAFE = re.compile(rb"[^!-$&-~]")

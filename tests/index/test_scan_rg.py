@@ -98,7 +98,13 @@ def generated(seed: int, words: list[str]) -> str:
     return rnd.choice(forms)()
 
 
-@pytest.mark.parametrize("seeds", [range(start, start + 25) for start in range(0, 225, 25)], ids=str)
+SEEDS = [
+    pytest.param(range(start, start + 25), marks=[pytest.mark.slow] if start >= 50 else [], id=f"from-{start}")
+    for start in range(0, 250, 25)
+]
+
+
+@pytest.mark.parametrize("seeds", SEEDS)
 def test_generated_patterns_find_the_lines_that_ripgrep_finds(tree: tuple[Path, Tree], seeds: range) -> None:
     top, files = tree
     program = ripgrep()

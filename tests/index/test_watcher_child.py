@@ -14,7 +14,7 @@ import pytest
 
 from picoclawd.index import watcher_lines as lines
 from picoclawd.index.watcher import COMMAND
-from picoclawd.index.watcher_child import Notify, Out, directory_of_bad_name
+from picoclawd.index.watcher_child import Notify, Out, Pace, directory_of_bad_name
 from picoclawd.index.watcher_generations import BadName, Failed
 from tests.conftest import needs
 from tests.index.fake_backend import DEADLINE_S, Ear
@@ -181,7 +181,7 @@ def test_a_limit_of_instances_is_named_too(tmp_path: Path) -> None:
 def test_watchfiles_names_the_directory_of_a_bad_name(name: bytes, tmp_path: Path) -> None:
     directory = os.path.join(os.fsencode(tmp_path), 'd\u00e9 "\\\n\u0301'.encode())
     os.mkdir(directory)
-    watches = Notify([directory])
+    watches = Notify(Pace(), [directory])
     os.mkdir(os.path.join(directory, name))
     with pytest.raises(BadName) as caught:
         watches.watch(threading.Event())
@@ -194,14 +194,14 @@ def test_any_other_error_names_no_directory() -> None:
 
 
 def test_missing_directories_are_passed_over(tmp_path: Path) -> None:
-    watches = Notify([os.fsencode(tmp_path / "missing"), os.fsencode(tmp_path)])
+    watches = Notify(Pace(), [os.fsencode(tmp_path / "missing"), os.fsencode(tmp_path)])
     (tmp_path / "f").touch()
     assert watches.watch(threading.Event()) == {(1, str(tmp_path / "f"))}
     watches.close()
 
 
 def test_a_stopped_watch_returns_nothing(tmp_path: Path) -> None:
-    watches = Notify([os.fsencode(tmp_path)])
+    watches = Notify(Pace(), [os.fsencode(tmp_path)])
     stop = threading.Event()
     stop.set()
     assert watches.watch(stop) is None
@@ -209,7 +209,7 @@ def test_a_stopped_watch_returns_nothing(tmp_path: Path) -> None:
 
 
 def test_a_closed_watch_fails(tmp_path: Path) -> None:
-    watches = Notify([os.fsencode(tmp_path)])
+    watches = Notify(Pace(), [os.fsencode(tmp_path)])
     watches.close()
     with pytest.raises(Failed):
         watches.watch(threading.Event())
@@ -224,3 +224,31 @@ def test_a_block_larger_than_the_pipe_is_written_whole() -> None:
         assert reader.read(len(block)) == block
     writer.join(DEADLINE_S)
     os.close(write_fd)
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def cookie(number: int) -> set[tuple[int, str]]:
+    return {(1, f"/w/.picoclaw/cookies/{number}"), (2, "/w/src/a.c")}
+
+
+def test_it_looks_often_while_cookies_follow_one_another_and_calms_down_at_a_late_one() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    calm = pace.step_ms
+    pace.note(cookie(1))
+    assert pace.step_ms == calm
+    clock.now_s += 1
+    pace.note({(1, "/w/src/7")})
+    assert pace.step_ms == calm
+    pace.note(cookie(2))
+    pace.note(cookie(2))
+    assert pace.step_ms < calm
+    clock.now_s += lines.EAGER_FOR_S + 1
+    pace.note(cookie(3))
+    assert pace.step_ms == calm
