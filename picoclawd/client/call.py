@@ -22,7 +22,11 @@ def run(args: "argparse.Namespace") -> int:
 
 
 def status(args: "argparse.Namespace") -> int:
-    """`picoclawctl status`: workspace.status."""
+    """`picoclawctl status [--watch]`: workspace.status."""
+    if args.watch:
+        from picoclawd.client import watch  # a call starts earlier without it
+
+        return watch.run(args)
     connection, _ = discover.connect("agent")
     with connection:
         return finish(connection, args, "workspace.status", {})

@@ -14,7 +14,7 @@ from picoclawd.client.scratch import Scratch
 if TYPE_CHECKING:
     import argparse
 
-PAUSE_S = 1.0  # a step: with six of them the demo stays below 10 s
+PAUSE_S = 1.0  # a step: with seven of them the demo stays below 10 s
 _COLOURS = {"title": "1", "ada": "36", "bob": "35", "refused": "33", "failed": "31", "summary": "32"}
 _WIDTH = 9
 

@@ -147,6 +147,22 @@ def shared_log(stage: Stage) -> None:
     stage.check(stage.text("log.txt") == "ada was here\nbob was here\n", "both lines are there")
 
 
+def fresh_search(stage: Stage) -> None:
+    """Bob's search finds what Ada wrote a moment ago, and what a person saved past the daemon"""
+    stage.does(stage.ada, "write_file", path="notes/plan.md", content="first\nthe harbour at noon\n")
+    found = stage.does(stage.bob, "search_files", pattern="harbour")
+    row = {"path": "notes/plan.md", "line": 2, "text": "the harbour at noon"}
+    stage.check(found["data"]["results"] == [row], "Bob finds the line")
+    named = stage.does(stage.bob, "search_files", pattern="plan", target="files")
+    stage.check(named["data"]["results"] == [{"path": "notes/plan.md"}], "and the file by its name")
+    stage.does(stage.ada, "edit_file", path="notes/plan.md", old_text="harbour", new_text="station")
+    gone = stage.does(stage.bob, "search_files", pattern="harbour")
+    stage.check(gone["data"]["results"] == [], "once Ada edited it, it is found no more")
+    stage.write("letter.txt", "see you at the harbour\n")
+    again = stage.does(stage.bob, "search_files", pattern="harbour", output_mode="files_only")
+    stage.check(again["data"]["results"] == [{"path": "letter.txt"}], "what a person saved is found at once")
+
+
 STEPS: tuple[Callable[[Stage], None], ...] = (
     edit_with_diff,
     stale_edit,
@@ -154,4 +170,5 @@ STEPS: tuple[Callable[[Stage], None], ...] = (
     escape,
     masked_secret,
     shared_log,
+    fresh_search,
 )

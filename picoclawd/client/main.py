@@ -5,7 +5,7 @@ import os
 import sys
 
 from picoclawd.client import output
-from picoclawd.client.failures import CALL_FAILED, INTERRUPTED, OK, Failure
+from picoclawd.client.failures import CALL_FAILED, INTERRUPTED, NO_DAEMON, OK, USAGE, Failure
 from picoclawd.client.wire import CALL_TIMEOUT_S
 
 TYPE_CHECKING = False  # see failures.py
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _EPILOG = """exit codes: 0 done; 1 the call failed; 2 usage or configuration; 3 no daemon;
-4 confirmation needed or declined; 130 interrupted"""
+4 confirmation needed or declined; 130 interrupted.
+search and find as rg: 0 matched; 1 nothing matched; 2 any error"""
+
+_AS_RG = frozenset({"search", "find"})
 
 
 def main(argv: "Sequence[str] | None" = None) -> int:
@@ -25,14 +28,14 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         sys.stdout.flush()
     except Failure as failure:
         output.show_failure(failure, getattr(args, "json", False), getattr(args, "operator", False))
-        code = failure.exit_code
+        code = _failed(args.command, failure.exit_code)
     except BrokenPipeError:
         _discard_stdout()
         return OK  # the reader has what it wanted
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as exc:  # noqa: BLE001 - the one guard: a person gets no traceback
-        return _bug(exc)
+        return _failed(args.command, _bug(exc))
     return code
 
 
@@ -43,6 +46,10 @@ def run(args: argparse.Namespace) -> int:
             from picoclawd.client import call
 
             return call.run(args) if args.command == "call" else call.status(args)
+        case "search" | "find":
+            from picoclawd.client import search
+
+            return search.search(args) if args.command == "search" else search.find(args)
         case "read" | "ls" | "edit":
             from picoclawd.client import files
 
@@ -52,6 +59,10 @@ def run(args: argparse.Namespace) -> int:
 
             return catalog.tools(args)
         case "doctor":
+            if args.why is not None:
+                from picoclawd.client import why
+
+                return why.run(args)
             from picoclawd.client import doctor
 
             return doctor.run(args)
@@ -70,11 +81,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse(argv: "Sequence[str] | None") -> argparse.Namespace:
-    """Parse a command line; options may stand between the words of a `call`, which argparse alone does not allow."""
+    """Parse a command line; options may stand between words (`arguments`), which argparse alone does not allow."""
     words = sys.argv[1:] if argv is None else list(argv)
     top = parser(words[0] if words else "")
     args, rest = top.parse_known_args(words)
-    if rest and (args.command != "call" or any(word.startswith("-") for word in rest)):
+    if rest and (not hasattr(args, "arguments") or any(word.startswith("-") for word in rest)):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         args.arguments += rest
@@ -129,13 +140,60 @@ def _edit(command: argparse.ArgumentParser) -> None:
     _common(command)
 
 
+def _search(command: argparse.ArgumentParser) -> None:
+    command.add_argument("pattern", metavar="PATTERN", help="RE2 regular expression; after -- where it begins with -")
+    command.add_argument("arguments", metavar="PATH", nargs="*", help="a file or directory (default: this directory)")
+    command.add_argument("-g", "--glob", metavar="GLOB", help="only files whose name matches")
+    command.add_argument("-C", "--context", type=_count, metavar="N", help="lines around each match, 20 at most")
+    shape = command.add_mutually_exclusive_group()
+    shape.add_argument("-c", "--count", action="store_true", help="only the number of matching lines of each file")
+    shape.add_argument("-l", "--files-with-matches", action="store_true", help="only the names of matching files")
+    _paged(command)
+
+
+def _find(command: argparse.ArgumentParser) -> None:
+    text = "a PATTERN (part of a path, or a glob; none: every file), then a PATH; with --list only a PATH"
+    command.add_argument("arguments", metavar="PATTERN PATH", nargs="*", help=text)
+    modes = command.add_mutually_exclusive_group()
+    for mode, does in (
+        ("list", "list a directory, with what is ignored"),
+        ("glob", "files by name, newest first"),
+        ("search", "files whose contents match the RE2 regular expression PATTERN, with counts"),
+    ):
+        modes.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, help=does)
+    command.add_argument("-g", "--files", dest="glob", metavar="GLOB", help="--search: only these files")
+    command.add_argument("-U", "--multiline", action="store_true", help="--search: match across lines")
+    command.add_argument("-r", "--recursive", action="store_true", help="--list: also what is below")
+    _paged(command)
+
+
+def _paged(command: argparse.ArgumentParser) -> None:
+    amount = command.add_mutually_exclusive_group()
+    amount.add_argument("--limit", type=_positive, metavar="N", help="results at most (default 50)")
+    amount.add_argument("--all", action="store_true", help="every result, page by page")
+    command.add_argument("--offset", type=_count, default=0, metavar="N", help="results to skip")
+    command.add_argument("--newest", action="store_true", help="the file that was modified last comes first")
+    text = "trust the watcher: faster on large trees, and may lag behind other programs"
+    command.add_argument("--watched", action="store_true", help=text)
+    command.add_argument("-0", "--null", action="store_true", help="end each name with a NUL byte, for xargs -0")
+    command.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    command.add_argument("--operator", action="store_true", help="speak to the operator's socket")
+    _common(command)
+
+
+def _status(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--watch", action="store_true", help="show how far the index is, until it is ready")
+    _common(command)
+
+
 def _tools(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", metavar="NAME", nargs="?")
     _common(command)
 
 
 def _doctor(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print the checks as JSON")
+    command.add_argument("--why", metavar="PATH", help="explain why searches do, or do not, see this path")
+    command.add_argument("--json", action="store_true", help="print the checks, or the explanation, as JSON")
 
 
 def _mcp(command: argparse.ArgumentParser) -> None:
@@ -163,6 +221,18 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def _count(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
 def _dry_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true", help="say what would happen; write nothing")
 
@@ -170,11 +240,13 @@ def _dry_run(command: argparse.ArgumentParser) -> None:
 _COMMANDS: "dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]" = {
     "call": ("call any method: call METHOD [key=value ...]", _call),
     "tools": ("list the tools, or show one with its parameters", _tools),
-    "status": ("what the daemon is doing", _common),
+    "status": ("what the daemon is doing; --watch until its index is ready", _status),
     "read": ("read a file", _read),
     "ls": ("list a directory", _ls),
     "edit": ("edit a file: --old TEXT --new TEXT, or --patch @FILE", _edit),
-    "doctor": ("check the installation; each fault with the command that mends it", _doctor),
+    "search": ("search contents with a regular expression, as rg does", _search),
+    "find": ("find files by name, list a directory, or count matches", _find),
+    "doctor": ("check the installation, or explain why a path is not searched: --why PATH", _doctor),
     "mcp": ("serve the tools to an MCP host over stdin and stdout", _mcp),
     "demo": ("watch two agents work in a temporary workspace, about 10 seconds", _demo),
     "version": ("print the client's version, and the daemon's where one runs", _common),
@@ -195,6 +267,11 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _failed(command: str, code: int) -> int:
+    """The exit code of a failure; 1 would say of a search that nothing matched."""
+    return USAGE if command in _AS_RG and code != NO_DAEMON else code
 
 
 def _discard_stdout() -> None:

@@ -44,9 +44,9 @@ class Changes:
 
     def replaced(self, directory: bytes, old: Listing, new: Listing) -> None:
         """Note that a directory holds other entries than it did."""
-        before, after = set(_visible(directory, old)), set(_visible(directory, new))
-        self._note(before - after, self._created, self._removed)
-        self._note(after - before, self._removed, self._created)
+        before, after = set(old.entries()), set(new.entries())
+        self._note(_visible(directory, before - after), self._created, self._removed)
+        self._note(_visible(directory, after - before), self._removed, self._created)
 
     def take(self) -> Difference:
         """Give everything since the last call."""
@@ -69,8 +69,6 @@ class Changes:
             self._created, self._removed, self._complete = {}, {}, False
 
 
-def _visible(directory: bytes, listing: Listing) -> Iterator[Found]:
+def _visible(directory: bytes, entries: Iterable[tuple[bytes, int]]) -> Iterator[Found]:
     prefix = directory + b"/" if directory else b""
-    for name, mark in listing.entries():
-        if is_visible(mark):
-            yield Found(prefix + name, kind_of(mark))
+    return (Found(prefix + name, kind_of(mark)) for name, mark in entries if is_visible(mark))

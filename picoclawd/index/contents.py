@@ -9,18 +9,23 @@ import os
 import stat as stat_bits
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from picoclawd import limits
-from picoclawd.files import linux, stamps
+from picoclawd.errors import Fault
+from picoclawd.files import linux, paths, stamps
+from picoclawd.files.resolve import has_openat2
 from picoclawd.files.stamps import Stamp
+from picoclawd.index.ground import Ground
 from picoclawd.index.pattern import Encoding, encoding_of
 from picoclawd.index.scan import is_binary
+from picoclawd.index.trust import Facts, Trust
 
 LARGE_BYTES = 4 * limits.MIB  # a larger file is never kept, and is searched as a stream
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _BENEATH = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_SYMLINKS | linux.RESOLVE_NO_MAGICLINKS
 
 
@@ -37,11 +42,12 @@ class Trouble(Enum):
 @dataclass(frozen=True, slots=True)
 class Text:
     """A file's bytes and their encoding: None for a binary file, which has a NUL in its first 8 KiB; `data` is empty
-    then."""
+    then. `trusted`: a stat that gives equal `facts` proves that these are still its bytes."""
 
     data: bytes
     encoding: Encoding | None
     stamp: Stamp
+    facts: Facts
     trusted: bool
 
 
@@ -80,10 +86,12 @@ class ContentsStatistics:
 class Contents:
     """All texts that are kept. `root_fd` is the workspace's and stays the caller's. Safe between threads; blocks."""
 
-    def __init__(self, root_fd: int, max_bytes: int, tick_ns: int) -> None:
+    def __init__(self, root_fd: int, max_bytes: int, trust: Trust, *, openat2: bool | None = None) -> None:
         self._root_fd = root_fd
+        self._openat2 = has_openat2(root_fd) if openat2 is None else openat2
+        self._ground = Ground(root_fd, openat2=self._openat2)
         self._max_bytes = max_bytes
-        self._tick_ns = tick_ns
+        self._trust = trust
         self._lock = threading.Lock()
         self._texts: dict[bytes, Text] = {}
         self._bytes = 0
@@ -91,13 +99,15 @@ class Contents:
     def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a regular file of the workspace as it is now; `relative` is never followed through a link."""
         kept = self._texts.get(relative)
-        if kept is not None and kept.trusted and self._is_current(relative, kept.stamp):
+        if kept is not None and kept.trusted and self._is_current(relative, kept.facts):
             return kept
         try:
-            fd = linux.openat2(self._root_fd, relative, _FLAGS, 0, _BENEATH)
+            fd = self._open(relative)
         except OSError as exc:
             self.forget(relative)
             return _trouble(exc)
+        except Fault:  # path_busy: directories on the way are renamed again and again
+            return Trouble.UNREADABLE
         found = self._read(fd, allowance)
         if isinstance(found, Text):
             self._keep(relative, found)
@@ -116,7 +126,7 @@ class Contents:
         kept = self._texts.get(relative)
         if kept is None:
             return True
-        if kept.trusted and self._is_current(relative, kept.stamp):
+        if kept.trusted and self._is_current(relative, kept.facts):
             return False
         self.forget(relative)
         return True
@@ -128,32 +138,44 @@ class Contents:
             if kept is not None:
                 self._bytes -= _cost(kept)
 
+    def retain(self, relatives: Iterable[bytes]) -> None:
+        """Drop every text but those of these files: what was removed would take up the budget for ever."""
+        kept = frozenset(relatives)
+        for relative in [each for each in list(self._texts) if each not in kept]:
+            self.forget(relative)
+
     def distrust(self) -> None:
         """Drop everything: the clock was set, so stamps prove nothing."""
         with self._lock:
             self._texts.clear()
             self._bytes = 0
 
-    def has_room(self) -> bool:
-        """Whether a background load should go on."""
-        return self._bytes < self._max_bytes
+    def room(self) -> int:
+        """How many more bytes of text would be kept."""
+        return max(0, self._max_bytes - self._bytes - _ENTRY_BYTES)
 
     def statistics(self) -> ContentsStatistics:
         """Count what is kept."""
         return ContentsStatistics(len(self._texts), self._bytes)
 
-    def _is_current(self, relative: bytes, stamp: Stamp) -> bool:
+    def _open(self, relative: bytes) -> int:
+        """Open a file, following no link on the way. Raises: OSError; path_busy."""
+        if self._openat2:
+            return linux.openat2(self._root_fd, relative, _FLAGS, 0, _BENEATH)
+        directory, name = paths.split(relative)
+        directory_fd = self._ground.open(directory)
+        try:
+            return os.open(name, _FLAGS, dir_fd=directory_fd)
+        finally:
+            os.close(directory_fd)
+
+    def _is_current(self, relative: bytes, facts: Facts) -> bool:
+        """Whether a file is what it was when it was read. Every search asks this of every file."""
         try:
             now = os.stat(relative, dir_fd=self._root_fd, follow_symlinks=False)
         except OSError:
             return False
-        return (
-            stamp.ctime_ns == now.st_ctime_ns
-            and stamp.mtime_ns == now.st_mtime_ns
-            and stamp.size == now.st_size
-            and stamp.ino == now.st_ino
-            and stamp.dev == now.st_dev
-        )
+        return self._trust.facts(now) == facts
 
     def _read(self, fd: int, allowance: Allowance) -> Text | Large | Trouble:
         """Read what was opened, and close it unless it is given on."""
@@ -170,10 +192,11 @@ class Contents:
                 keep_open = True
                 return Large(fd, stamp)
             data = _read_whole(fd, status.st_size)
-            trusted = stamps.settled(stamp, taken_ns, self._tick_ns) and stamps.of(os.fstat(fd)) == stamp
+            facts = self._trust.facts(status)
+            trusted = self._trust.settles(status, taken_ns) and self._trust.facts(os.fstat(fd)) == facts
             if is_binary(data):
-                return Text(b"", None, stamp, trusted)
-            return Text(data, encoding_of(data), stamp, trusted)
+                return Text(b"", None, stamp, facts, trusted)
+            return Text(data, encoding_of(data), stamp, facts, trusted)
         except OSError as exc:
             return _trouble(exc)
         finally:

@@ -67,6 +67,12 @@ class Listing:
         """Give each name with its mark, in order."""
         return zip(self.names, self.marks, strict=True)
 
+    def directories(self) -> set[bytes]:
+        """The names of the visible directories."""
+        if Kind.DIRECTORY not in self.marks:
+            return set()
+        return {name for name, mark in self.entries() if mark == Kind.DIRECTORY}
+
     def mark(self, name: bytes) -> int | None:
         """The mark of a name, None where there is no such entry."""
         index = bisect_left(self.names, name)

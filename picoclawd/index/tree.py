@@ -121,7 +121,7 @@ class Tree:
             self._drain(work, _no_poll)
 
     def names(self, scope: bytes) -> Names | None:
-        """The names below a directory as they are known now; None where the tree does not hold it (see `explain`).
+        """The names below a directory as they are known now; None where the tree does not hold it (`why` says why).
 
         Does not block while they are unchanged since the last call; after a change it joins what differs.
         """
@@ -305,7 +305,7 @@ class Tree:
         if listing == old and unreadable == node.unreadable:
             return
         node.listing, node.unreadable = listing, unreadable
-        wanted = {name for name, mark in listing.entries() if mark == Kind.DIRECTORY}
+        wanted = listing.directories()
         dropped = [lost for name in node.children.keys() - wanted for lost in node.children.pop(name).drop()]
         for name in wanted - node.children.keys():
             node.children[name] = Node(node, name)

@@ -1,6 +1,7 @@
 """The methods beside the tools: sessions, ping, descriptions, status."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,10 +12,13 @@ from msgspec import UNSET, UnsetType
 from picoclawd.errors import Fault, Slug
 from picoclawd.rpc.describe import describe_tools, openrpc
 from picoclawd.rpc.method import Exchange, Method, Params
-from picoclawd.text import display
+from picoclawd.text import display, redact
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._decode import decode
+from picoclawd.tools._spec import PathBytesParam
+from picoclawd.tools.search_files import INDEXED_BYTES_MAX, SearchFilesSettings
 from picoclawd.workspace.actors import Kind
+from picoclawd.workspace.explain import Explained, explain
 from picoclawd.workspace.sessions import Session, checked_label
 from picoclawd.workspace.workspace import Workspace
 
@@ -47,7 +51,15 @@ class OpenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     resume: Annotated[str, msgspec.Meta(description="The token of an earlier session.")] | UnsetType = UNSET
 
 
-Handler = Callable[["Door", Guest, Any], dict[str, Any]]
+class WhyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters of workspace.why."""
+
+    path: Annotated[str, msgspec.Meta(description="The path to explain. Default: the workspace.")] = "."
+    path_bytes: PathBytesParam | UnsetType = UNSET
+
+
+Answer = dict[str, Any]
+Handler = Callable[["Door", Guest, Any], Answer | Awaitable[Answer]]
 
 
 class Door:
@@ -59,7 +71,7 @@ class Door:
         self.facts = facts
 
     def methods(self) -> list[Method]:
-        """One `Method` for each row of the table below. None of them waits, so each is answered at once."""
+        """One `Method` for each row of the table below. Those that need not wait are answered at once."""
         return [self._method(name, params, handler) for name, _text, params, handler in METHODS]
 
     def _method(self, name: str, struct: type[msgspec.Struct], handler: Handler) -> Method:
@@ -74,9 +86,10 @@ class Door:
             return handler(self, exchange.client, decode(name, struct, params))
 
         async def run(exchange: Exchange, params: Params) -> object:
-            return at_once(exchange, params)
+            answer = at_once(exchange, params)
+            return await answer if inspect.isawaitable(answer) else answer
 
-        return Method(name, run, at_once=at_once)
+        return Method(name, run, at_once=None if inspect.iscoroutinefunction(handler) else at_once)
 
 
 def _ping(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:
@@ -181,6 +194,39 @@ def _status_text(data: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+async def _why(door: Door, guest: Guest, params: WhyParams) -> dict[str, Any]:
+    workspace = door.workspace
+    path = workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
+    found = await explain(workspace, path, _scan_max_bytes(door.toolbox))
+    return {
+        "reason": found.reason.value,
+        "at": display.data_name(found.at)[0],
+        "searched": found.searched,
+        "rule": _rule_row(found, verbatim=guest.session.actor.is_operator),
+        "next": found.next,
+    }
+
+
+def _scan_max_bytes(toolbox: Toolbox) -> int:
+    _tool, settings = toolbox.entries.get("search_files", (None, None))
+    wanted = settings.scan_max_bytes if isinstance(settings, SearchFilesSettings) else None
+    return INDEXED_BYTES_MAX if wanted is None else wanted
+
+
+def _rule_row(found: Explained, *, verbatim: bool) -> dict[str, Any] | None:
+    """The rule that decided; its pattern is text of a file, so agents get it redacted."""
+    rule = found.rule
+    if rule is None:
+        return None
+    pattern = rule.pattern.decode("utf-8", "replace")
+    file = rule.directory + b"/" + rule.kind.encode() if rule.directory else rule.kind.encode()
+    return {
+        "file": display.data_name(file)[0],
+        "line": rule.line_no,
+        "pattern": pattern if verbatim else redact.redact(pattern),
+    }
+
+
 METHODS: tuple[tuple[str, str, type[msgspec.Struct], Handler], ...] = (
     ("ping", "Answer at once.", NoParams, _ping),
     ("session.open", "Name the client, and get a token that resumes the session.", OpenParams, _session_open),
@@ -189,4 +235,5 @@ METHODS: tuple[tuple[str, str, type[msgspec.Struct], Handler], ...] = (
     ("tools.list", "The tools that are switched on, with their schemas.", NoParams, _tools_list),
     ("rpc.discover", "This daemon's OpenRPC document.", NoParams, _discover),
     ("workspace.status", "Probes, sessions, locks and leftovers.", NoParams, _status),
+    ("workspace.why", "Why searches do, or do not, see a path.", WhyParams, _why),
 )

@@ -34,11 +34,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def row_of(place: Place, path: bytes, *, block: list[tuple[int, str, bool]] | None = None, **members: Any) -> Row:
     """A result in `path`; `block` are the lines of a block: number, text, whether it matches."""
-    name, path_bytes = display.data_name(path if place.inside else place.absolute(path))
+    name, path_bytes = display.data_name(place.shown(path))
     if block is not None:
         members["start_line"] = block[0][0]
         members["lines"] = [BlockLine(line=line_no, text=text, match=match) for line_no, text, match in block]
     return Row(path=name, path_bytes=UNSET if path_bytes is None else path_bytes, **members)
+
+
+def shown_name(place: Place, path: bytes) -> str:
+    """A path as it begins a row of content."""
+    return display.name(place.shown(path))
 
 
 def shown_line(line: LineHit, cleaner: Cleaner, max_bytes: int) -> str:

@@ -1,6 +1,11 @@
 """What a search left out, for data and for footers."""
 
+from dataclasses import asdict
+
 import msgspec
+
+from picoclawd.index.listing import Skipped as SkippedNames
+from picoclawd.workspace.search import Missed
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +39,22 @@ _WORDS = {
 }
 
 
+def skipped_of(names: SkippedNames, missed: Missed) -> Skipped:
+    """Add up what was left out among the names, and what among the texts."""
+    found = asdict(missed)
+    found["special"] += names.special
+    found["unreadable"] += names.unreadable
+    return Skipped(ignored=names.ignored, protected=names.protected, too_deep=names.too_deep, **found)
+
+
 def skipped_words(skipped: Skipped) -> list[str]:
     """A footer's part about it; empty where nothing was left out."""
     left = [f"{count} {_WORDS[name]}" for name, count in msgspec.structs.asdict(skipped).items() if count]
     return ["not searched: " + ", ".join(left)] if left else []
+
+
+def trust_words(consistency: str, degraded: str | None) -> list[str]:
+    """A footer's part about how sure the names are; empty where they were verified as they were to be."""
+    if degraded:
+        return [f"the watcher is degraded ({degraded}), so everything was verified"]
+    return ["watched: changes by other programs may lag"] if consistency == "watched" else []

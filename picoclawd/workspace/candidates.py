@@ -4,7 +4,6 @@ Order is discovery order everywhere: depth-first by name.
 """
 
 import heapq
-import os
 import stat as stat_bits
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,17 +15,20 @@ from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access, Allow, Policy
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.ground import Ground
+from picoclawd.index.ground import OWN, Ground
 from picoclawd.index.hiding import WorkspaceHiding
 from picoclawd.index.listing import Hiding, Kind
 from picoclawd.index.matcher import Pattern, compile_lines, compile_pattern
+from picoclawd.index.node import Names
 from picoclawd.index.pathblob import PathBlob, order_key, shown
 from picoclawd.index.walk import Walk
 from picoclawd.text import glob
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.approvals import settle
 from picoclawd.workspace.index import Index
-from picoclawd.workspace.scope import Candidates, Consistency, Place, Poll
+from picoclawd.workspace.scope import Candidates, Consistency, OutOfTimeError, Place, Poll
+
+POLL_FILES = 500  # names between two looks at the clock: some 10 ms of a walk
 
 
 class Finder:
@@ -41,58 +43,59 @@ class Finder:
     async def place(self, actor: Actor, path: WsPath) -> Place:
         """Where a search of this path begins.
 
-        Raises: outside_workspace, protected_path, not_found, access_denied, not_a_file, ...
+        Raises: outside_workspace, protected_path (also for our own directory), not_found, access_denied, ...
         """
         return await self._threads.run(Lane.READ, self._place, actor, path)
 
     async def find(self, place: Place, form: str, wanted: Consistency | None, poll: Poll) -> Candidates:
-        """The files below `place` that a name form selects.
+        """The files below `place` that a name form selects; the file that was named, whatever its name is.
 
-        `wanted` None is `verified` in a scope of at most verify_files_max files, else `watched`.
+        `wanted` None is `verified` in a scope of at most verify_files_max files, else `watched`. A poll that raises
+        OutOfTimeError leaves what was found so far.
 
-        Raises: pattern_too_complex for the form; root_gone, io_error; what `poll` raises.
+        Raises: pattern_too_complex for the form; root_gone, io_error; what else `poll` raises.
         """
         if place.file is not None:
             return Candidates(place, [place.file], "verified")
         chosen = _Chosen(form)
         if place.inside:
-            known = await self._index.known(place.directory, wanted or self._default(place), poll)
+            try:
+                known = await self._index.known(place.directory, wanted, self.verify_files_max, poll)
+            except OutOfTimeError:
+                return Candidates(place, [], "verified", complete=False)
             if known is not None:
-                names = known.names
-                files = await self._threads.run(Lane.INDEX, self._selected, place, chosen, names.files, names.links)
-                watcher = self._index.watcher_state()
-                degraded = watcher.reason if watcher.state == "degraded" and wanted == "watched" else None
-                return Candidates(place, files, known.consistency, names.skipped, names.generation, degraded)
+                files = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names)
+                return Candidates(place, files, known.consistency, known.names.skipped, known.degraded)
         return await self._threads.run(Lane.SCAN, self._walked, place, chosen, poll)
 
     async def newest_first(self, candidates: Candidates, poll: Poll) -> Candidates:
-        """The same, the file that was modified last coming first. Those that vanished are left out."""
-        dated = await self.dated(candidates, poll)
+        """The same, the file that was modified last coming first. Those that vanished are counted."""
+        dated, complete = await self.dated(candidates, poll)
         dated.sort(key=lambda item: (-item[0], order_key(item[1])))
-        return replace(candidates, files=[path for _mtime_ns, path in dated])
+        found = replace(candidates, files=[path for _mtime_ns, path in dated])
+        found.complete = candidates.complete and complete
+        found.vanished = len(candidates.files) - len(dated) if complete else 0
+        return found
 
-    async def dated(self, candidates: Candidates, poll: Poll) -> list[tuple[int, bytes]]:
-        """When each candidate was last modified (ns), and its path. Those that vanished are left out."""
+    async def dated(self, candidates: Candidates, poll: Poll) -> tuple[list[tuple[int, bytes]], bool]:
+        """When each candidate was last modified (ns), and its path; and whether the time was enough for all. Those
+        that vanished are left out."""
         return await self._threads.run(Lane.SCAN, self._dated, candidates, poll)
 
-    def _dated(self, candidates: Candidates, poll: Poll) -> list[tuple[int, bytes]]:
+    def _dated(self, candidates: Candidates, poll: Poll) -> tuple[list[tuple[int, bytes]], bool]:
         dated: list[tuple[int, bytes]] = []
-        for count, path in enumerate(candidates.files):
-            if count % 500 == 0:
-                poll(count)
-            with suppress(OSError):
-                dated.append((self._modified(candidates.place, path), path))
-        return dated
-
-    def _modified(self, place: Place, path: bytes) -> int:
-        if place.inside:
-            return os.stat(path, dir_fd=self._rooted.root_fd, follow_symlinks=False).st_mtime_ns
-        return os.stat(place.absolute(path), follow_symlinks=False).st_mtime_ns
-
-    def _default(self, place: Place) -> Consistency:
-        names = self._index.tree.names(place.directory)
-        small = names is None or names.files.count <= self.verify_files_max
-        return "verified" if small or self._index.watcher_state().state != "ok" else "watched"
+        if candidates.place.file is not None:
+            return [(0, path) for path in candidates.files], True  # the only one of its scope: first in any order
+        with self.ground(candidates.place) as ground:
+            for count, path in enumerate(candidates.files):
+                if count % POLL_FILES == 0:
+                    try:
+                        poll(count)
+                    except OutOfTimeError:
+                        return dated, False
+                with suppress(OSError):
+                    dated.append((ground.stat(path).st_mtime_ns, path))
+        return dated, True
 
     def _place(self, actor: Actor, path: WsPath) -> Place:
         try:
@@ -106,6 +109,7 @@ class Finder:
         relative = paths.below(real, self._rooted.workspace)
         if relative is None:
             return Place(real, b"", inside=False)
+        _refuse_own(path, relative)
         return Place(self._rooted.workspace, relative, inside=True)
 
     def _file_place(self, actor: Actor, path: WsPath) -> Place:
@@ -114,39 +118,49 @@ class Finder:
             real = opened.real
         relative = paths.below(real, self._rooted.workspace)
         if relative is not None:
+            _refuse_own(path, relative)
             return Place(self._rooted.workspace, paths.split(relative)[0], inside=True, file=relative)
         directory, name = paths.split(real)
         return Place(directory, b"", inside=False, file=name)
 
-    def _selected(self, place: Place, chosen: "_Chosen", files: PathBlob, links: PathBlob) -> list[bytes]:
-        found = chosen.of(files, place.directory)
-        readable = [link for link in chosen.of(links, place.directory) if self.may_follow(place, link)]
+    def _selected(self, place: Place, chosen: "_Chosen", names: Names) -> list[bytes]:
+        found = chosen.of(names.files, place.directory)
+        if not names.links.count:
+            return found
+        readable = [link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link)]
         return list(heapq.merge(found, readable, key=order_key)) if readable else found
 
     def _walked(self, place: Place, chosen: "_Chosen", poll: Poll) -> Candidates:
-        files: list[bytes] = []
+        candidates = Candidates(place, [], "verified")
         with self.ground(place) as ground:
             walk = Walk(ground, place.directory, self.hiding(place))
-            for count, found in enumerate(walk):
-                if count % 500 == 0:
-                    poll(count)
-                if not chosen.takes(found.path, place.directory):
-                    continue
-                if found.kind is Kind.FILE or self.may_follow(place, found.path):
-                    files.append(found.path)
-        return Candidates(place, files, "verified", walk.skipped)
+            try:
+                for count, found in enumerate(walk):
+                    if count % POLL_FILES == 0:
+                        poll(count)
+                    if not chosen.takes(found.path, place.directory):
+                        continue
+                    if found.kind is Kind.FILE or self.may_follow(place, found.path):
+                        candidates.files.append(found.path)
+            except OutOfTimeError:
+                candidates.complete = False
+        candidates.skipped = walk.skipped
+        return candidates
 
     @contextmanager
     def ground(self, place: Place) -> Iterator[Ground]:
-        """The ground that a fresh walk of a place stands on."""
+        """The ground that a fresh walk of a place stands on. Blocking.
+
+        Raises: as `place` does: what lies outside may have been exchanged since.
+        """
         if place.inside:
             yield Ground(self._rooted.root_fd)
             return
-        fd = os.open(place.base, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            yield Ground(fd)
-        finally:
-            os.close(fd)
+        path = paths.parse(place.base, (self._rooted.workspace,))
+        with self._rooted.open_directory(path, Access.LIST) as opened:
+            if opened.real != place.base:
+                raise Fault(Slug.PATH_BUSY, f"{path.given}: a directory on the way was exchanged. Try again.")
+            yield Ground(opened.fd)
 
     def hiding(self, place: Place) -> Hiding:
         """Protected names; outside also what has no match of its own."""
@@ -162,6 +176,15 @@ class Finder:
                 return stat_bits.S_ISREG(opened.stat.st_mode)
         except (Fault, OSError):
             return False
+
+
+def _refuse_own(path: WsPath, relative: bytes) -> None:
+    if relative.split(b"/", 1)[0] == OWN:
+        raise Fault(
+            Slug.PROTECTED_PATH,
+            f"{path.given} is in the directory of picoclawd's own files, which is not searched. "
+            "read_file reads an artifact that an answer named.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ What is kept of a search is small, (path, count, stamp) a file, so that a sessio
 files of a page are scanned again when it is shown.
 """
 
-import os
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,17 @@ from itertools import accumulate
 from picoclawd import limits
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.contents import Allowance, Large, Text, Trouble
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
-from picoclawd.index.pattern import SearchPattern
-from picoclawd.index.scan import End, FileHits, Row, Want, scan_file, scan_stream
-from picoclawd.workspace.excerpt import Lines, Source
-from picoclawd.workspace.scope import Place
-from picoclawd.workspace.search import FIRST_ROWS, LineHit, Missed, Searcher, Stop, miss
+from picoclawd.index.scan import End, Row, Want
+from picoclawd.workspace.excerpt import Lines
+from picoclawd.workspace.opened import MakeSieve, Opened, Patterns, open_to_scan
+from picoclawd.workspace.scope import Consistency, Place
+from picoclawd.workspace.search import LineHit, Missed, Searcher, Stop
 
+FIRST_ROWS = 5  # row numbers that a file's entry names
 KEPT_MAX = 8  # searches of a session
 KEPT_BYTES_MAX = 16 * limits.MIB  # of all of them together
 _ENTRY_BYTES = 250  # an entry without its path
-WHOLE_MAX_BYTES = 64 * limits.MIB  # a multiline search needs the whole file in memory
-UNBOUNDED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Job:
 
     place: Place
     path: bytes
-    patterns: tuple[SearchPattern, ...]
+    patterns: Patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,9 @@ class Census:
     complete: bool = True
     missed: Missed = field(default_factory=Missed)
     skipped: Skipped = NONE_SKIPPED
-    consistency: str = "verified"
+    consistency: Consistency = "verified"
+    degraded: str | None = None
+    make_sieve: MakeSieve | None = None
     starts: list[int] = field(default_factory=list)
 
     @property
@@ -100,8 +100,10 @@ class Kept:
         return self._kept.get(key)
 
     def put(self, key: object, census: Census) -> None:
-        """Keep a search; one that is too large by itself is not kept."""
+        """Keep a search; one that is too large by itself is not kept, and costs no other its place."""
         self._kept.pop(key, None)
+        if census.size_bytes > KEPT_BYTES_MAX:
+            return
         self._kept[key] = census
         while len(self._kept) > KEPT_MAX or self._bytes() > KEPT_BYTES_MAX:
             self._kept.popitem(last=False)
@@ -117,121 +119,80 @@ class Counter:
         self._searcher = searcher
         self._threads = threads
 
-    async def count(self, jobs: Sequence[Job], stop: Stop) -> Census:
+    async def count(self, jobs: Sequence[Job], stop: Stop, make_sieve: MakeSieve | None = None) -> Census:
         """Search every file to its end; `stop` ends it, with what was counted so far."""
-        return await self._threads.run(Lane.SCAN, self._count, jobs, stop)
+        return await self._threads.run(Lane.SCAN, self._count, jobs, stop, make_sieve)
 
     async def lines(self, census: Census, offset: int, limit: int, context: int, stop: Stop) -> list[FileLines]:
         """The matching lines `offset` to `offset + limit` of a census, with `context` lines around each."""
         return await self._threads.run(Lane.SCAN, self._lines, census, offset, limit, context, stop)
 
-    def _count(self, jobs: Iterable[Job], stop: Stop) -> Census:
-        census = Census()
+    async def has_changed(self, entries: Sequence[Entry], stop: Stop) -> bool:
+        """Whether any of these files is no longer what was counted."""
+        return await self._threads.run(Lane.SCAN, self._has_changed, entries, stop)
+
+    def _count(self, jobs: Iterable[Job], stop: Stop, make_sieve: MakeSieve | None) -> Census:
+        census = Census(make_sieve=make_sieve)
+        want = Want(rows=FIRST_ROWS)
         for job in jobs:
             if stop():
                 census.complete = False
                 break
-            counted = self._scan(job, Want(rows=FIRST_ROWS), census.missed, stop)
-            if counted is None:
+            file = self._open(job, census.missed)
+            if file is None:
                 continue
-            hits, stamp, _lines = counted
+            with file:
+                hits = file.scan(want, make_sieve, census.missed, stop)
             census.complete = census.complete and hits.end is not End.STOPPED
             if hits.count:
-                census.entries.append(Entry(job, hits.count, stamp, tuple(row.line_no for row in hits.rows)))
+                census.entries.append(Entry(job, hits.count, file.stamp, tuple(row.line_no for row in hits.rows)))
         census.close()
         return census
 
     def _lines(self, census: Census, offset: int, limit: int, context: int, stop: Stop) -> list[FileLines]:
         shown: list[FileLines] = []
         for entry, first, last in _on_page(census, offset, limit):
-            counted = self._scan(entry.job, Want(), Missed(), stop)
-            if counted is None:
+            missed = Missed()
+            file = self._open(entry.job, missed)
+            if file is None:
                 shown.append(FileLines(entry.job, (), changed=True))
                 continue
-            hits, stamp, lines = counted
-            read = tuple(_read(lines, hits.rows[first:last], hits.rows, context))
-            shown.append(FileLines(entry.job, read, changed=stamp != entry.stamp))
+            with file:
+                rows = file.scan(Want(rows=last, lines=last), census.make_sieve, missed, stop).rows[first:last]
+                read = tuple(_read(file.lines, rows, context))
+                shown.append(FileLines(entry.job, read, changed=file.stamp != entry.stamp))
         return shown
 
-    def _scan(self, job: Job, want: Want, missed: Missed, stop: Stop) -> tuple[FileHits, Stamp, Lines] | None:
-        """Scan one file for all its patterns; None where it has no text. What is missed is counted."""
-        found = self._searcher.text(job.place, job.path, Allowance(UNBOUNDED, UNBOUNDED))
-        match found:
-            case Trouble():
-                miss(missed, found)
-                return None
-            case Text(data, encoding, stamp):
-                if encoding is None:
-                    missed.binary += 1
-                    return None
-                each = [scan_file(pattern, data, _one(job, want), stop, encoding) for pattern in job.patterns]
-                lines = Lines(Source.of_bytes(data))
-            case Large(fd, stamp):
-                try:
-                    data, each = _scan_large(job, fd, stamp, _one(job, want), missed, stop)
-                except OSError:
-                    missed.unreadable += 1
-                    return None
-                finally:
-                    os.close(fd)
-                if not each:
-                    return None
-                lines = Lines(Source.of_bytes(data))
-        hits = _united(each, want)
-        missed.truncated_lines += hits.truncated_lines
-        return hits, stamp, lines
+    def _open(self, job: Job, missed: Missed) -> Opened | None:
+        return open_to_scan(self._searcher, job.place, job.path, job.patterns, missed)
 
-
-def _one(job: Job, want: Want) -> Want:
-    """Of several patterns every row is needed: only then can it be told which lines they share."""
-    return want if len(job.patterns) == 1 else Want()
-
-
-def _scan_large(
-    job: Job, fd: int, stamp: Stamp, want: Want, missed: Missed, stop: Stop
-) -> tuple[bytes, list[FileHits]]:
-    """Scan a large file: whole where it fits or must, else as a stream, of which no line can be shown."""
-    if stamp.size <= WHOLE_MAX_BYTES:
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read()
-        each = [scan_file(pattern, data, want, stop) for pattern in job.patterns]
-    elif any(pattern.multiline for pattern in job.patterns):
-        missed.over_budget += 1
-        return b"", []
-    else:
-        data, each = b"", []
-        for pattern in job.patterns:
-            os.lseek(fd, 0, os.SEEK_SET)
-            with open(fd, "rb", closefd=False) as file:
-                each.append(scan_stream(pattern, file.read, want, stop))
-    if any(hits.end is End.BINARY for hits in each):
-        missed.binary += 1
-        return b"", []
-    return data, each
-
-
-def _united(each: list[FileHits], want: Want) -> FileHits:
-    """The lines that any of several scans of one file found."""
-    if len(each) == 1:
-        return each[0]
-    by_line: dict[int, Row] = {row.line_no: row for hits in reversed(each) for row in hits.rows}
-    rows = tuple(by_line[line_no] for line_no in sorted(by_line))
-    end = End.STOPPED if any(hits.end is End.STOPPED for hits in each) else End.COMPLETE
-    return FileHits(len(rows), rows[: want.rows], end, max(hits.truncated_lines for hits in each))
+    def _has_changed(self, entries: Sequence[Entry], stop: Stop) -> bool:
+        for entry in entries:
+            if stop():
+                break
+            file = self._open(entry.job, Missed())
+            if file is None:
+                return True
+            with file:
+                if file.stamp != entry.stamp:
+                    return True
+        return False
 
 
 def _on_page(census: Census, offset: int, limit: int) -> Iterator[tuple[Entry, int, int]]:
     """The files that have lines on a page, and which of their matching lines these are."""
-    for entry, start in zip(census.entries, census.starts, strict=False):
+    index = max(0, bisect_right(census.starts, offset) - 1)
+    for entry, start in zip(census.entries[index:], census.starts[index:], strict=False):
+        if start >= offset + limit:
+            break
         first, last = max(offset - start, 0), min(offset + limit - start, entry.count)
         if first < last:
             yield entry, first, last
 
 
-def _read(lines: Lines, page: Sequence[Row], rows: Sequence[Row], context: int) -> Iterator[LineHit]:
+def _read(lines: Lines, page: Sequence[Row], context: int) -> Iterator[LineHit]:
     """The matching lines of a page, and those around them. A neighbour that matches too, but is of another page, is
     shown as context."""
-    on_page = {row.line_no for row in page}
     if not context:
         for row in page:
             text, at = lines.excerpt(row.start, row.end, row.match_start)
@@ -239,4 +200,4 @@ def _read(lines: Lines, page: Sequence[Row], rows: Sequence[Row], context: int) 
         return
     for block in lines.blocks(page, context):
         for line_no, text, match in block():
-            yield LineHit(line_no, text, match if line_no in on_page else None)
+            yield LineHit(line_no, text, match)

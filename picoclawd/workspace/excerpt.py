@@ -1,12 +1,14 @@
 """Lines of a file by their places in it, cut to what a row can show: from memory, or read where they stand."""
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from picoclawd.index.scan import Row
 from picoclawd.text import blocks
+from picoclawd.text.lines import BOM
 
 REACH_BYTES = 2048  # kept on each side of a match: more than a row shows, and enough to know a secret by
 _CHUNK_BYTES = 64 * 1024
@@ -39,9 +41,15 @@ class Lines:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._first = len(BOM) if source.read(0, len(BOM)) == BOM else 0  # it belongs to no line
+
+    @property
+    def size(self) -> int:
+        """The file's size in bytes."""
+        return self._source.size
 
     def whole(self, start: int, end: int) -> bytes:
-        """The text of a line."""
+        """The bytes between two places, as of a line."""
         return self._source.read(start, end)
 
     def excerpt(self, start: int, end: int, focus: int) -> tuple[bytes, int]:
@@ -51,34 +59,37 @@ class Lines:
 
     def blocks(self, rows: Sequence[Row], context: int) -> Iterator[Callable[[], tuple[BlockLine, ...]]]:
         """The blocks that matching rows make with `context` lines around each; a block is read when it is called."""
-        by_line = {row.line_no: row for row in rows}
-        for lines in blocks.merge(by_line, context, None):
-            yield partial(self._read, lines, by_line)
+        line_nos = [row.line_no for row in rows]
+        for lines in blocks.merge(line_nos, context, None):
+            first = bisect_left(line_nos, lines.start)
+            last = bisect_left(line_nos, lines.stop)
+            nearest = rows[max(0, last - 1) if first == last else first]  # a block's end may hold context only
+            yield partial(self._read, lines, rows[first:last], nearest)
 
-    def _read(self, lines: range, rows: dict[int, Row]) -> tuple[BlockLine, ...]:
-        """The lines of a block, as far as the file has them."""
-        place = self._start_of(lines.start, rows)
+    def _read(self, lines: range, rows: Sequence[Row], nearest: Row) -> tuple[BlockLine, ...]:
+        """The lines of a block, as far as the file has them; `rows` are those that match, `nearest` is one near it."""
+        place = self._start_of(lines.start, nearest)
+        by_line = {row.line_no: row for row in rows}
         read: list[BlockLine] = []
         for line_no in lines:
-            row = rows.get(line_no)
+            row = by_line.get(line_no)
             if row is not None:
                 text, at = self.excerpt(row.start, row.end, row.match_start)
                 read.append((line_no, text, (row.match_start - at, row.match_end - at)))
-                place = self._line_after(row.end)
+                place = self._line_after(self._line_end(row.end))  # of a line searched in part the rest comes first
             elif place < self._source.size:
                 end = self._line_end(place)
                 read.append((line_no, self.excerpt(place, end, place)[0], None))
                 place = self._line_after(end)
         return tuple(read)
 
-    def _start_of(self, line_no: int, rows: dict[int, Row]) -> int:
-        """Where a line begins, found from the matching line that is nearest to it."""
-        anchor = min(rows.values(), key=lambda row: abs(row.line_no - line_no))
+    def _start_of(self, line_no: int, anchor: Row) -> int:
+        """Where a line begins, found from a matching line near it."""
         place = anchor.start
         for _ in range(anchor.line_no - line_no):
             place = self._line_before(place)
         if line_no > anchor.line_no:
-            place = self._line_after(anchor.end)
+            place = self._line_after(self._line_end(anchor.end))
             for _ in range(line_no - anchor.line_no - 1):
                 place = self._line_after(self._line_end(place))
         return place
@@ -92,7 +103,7 @@ class Lines:
             if newline >= 0:
                 return chunk_start + newline + 1
             end = chunk_start
-        return 0
+        return self._first
 
     def _line_end(self, start: int) -> int:
         """Where the text of the line at `start` ends, its `\\r` left out."""

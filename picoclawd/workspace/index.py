@@ -5,7 +5,7 @@ Truth comes from `Tree.verify`. The watcher's hints make it cheap to be nearly r
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import trio
@@ -25,24 +25,28 @@ from picoclawd.index.tree import Tree
 from picoclawd.index.trust import Trust
 from picoclawd.index.watcher import COMMAND, Watcher, WatcherState
 from picoclawd.index.watcher_cookies import CookieDirectory
-from picoclawd.workspace.scope import Consistency
+from picoclawd.workspace.loading import Loader
+from picoclawd.workspace.scope import Consistency, Poll
 
 SWEEP_INTERVAL_S = 60.0
+SWEEP_EVENTS = 4_000  # a batch of hints so large is a storm, in which some are lost without a word
 _COOKIES = b"cookies"
 _CLOCK_JUMP_S = 2.0  # wall clock against monotonic clock: beyond this somebody set it, and stamps may lie
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The names of a scope, and how sure they are."""
+    """The names of a scope, and how sure they are. `degraded` is why they were verified although `watched` was due."""
 
     names: Names
     consistency: Consistency
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far the index is. `done` of `total` files have their text loaded, or were found to have none."""
+    """How far the index is, the counts as of the last sweep. `done` of `total` files have their text loaded, or were
+    found to have none. `reason`: why the names could not be read."""
 
     state: Literal["cold", "building", "ready"]
     files: int
@@ -50,10 +54,11 @@ class IndexState:
     text_bytes: int
     done: int
     total: int
+    reason: str | None
 
 
 class Index:
-    """The names and texts of the workspace. Methods are for the loop, but for `noted`, which blocks."""
+    """The names and texts of the workspace. Methods are for the loop and do not block, but for `noted`, which does."""
 
     def __init__(
         self,
@@ -67,8 +72,10 @@ class Index:
         self._rooted = rooted
         self._threads = threads
         hiding = WorkspaceHiding(rooted.workspace, lambda: rooted.policy)
-        self.tree = Tree(Ground(rooted.root_fd), hiding, Trust(tick_ns), rooted.check_root)
-        self.contents = Contents(rooted.root_fd, text_cache_bytes, tick_ns)
+        trust = Trust(tick_ns)
+        self.tree = Tree(Ground(rooted.root_fd), hiding, trust, rooted.check_root)
+        self.contents = Contents(rooted.root_fd, text_cache_bytes, trust)
+        self._loader = Loader(self.contents, threads, self._files)
         cookies = CookieDirectory(paths.join(rooted.workspace, OWN + b"/" + _COOKIES), self._open_cookies)
         self.watcher = Watcher(threads, self._on_dirty, self._on_lost, cookies=cookies, command=watcher_command)
         self._dirty: set[bytes] = set()
@@ -77,7 +84,10 @@ class Index:
         self._applying = trio.Lock()
         self._sweep_due = trio.Event()
         self._building = False
-        self._lost_reason: str | None = None
+        self._reason: str | None = None
+        self._counted = (0, 0)  # files and directories
+        # Something may have happened that no hint tells of: nothing is believed before all is verified again.
+        self._in_doubt = False
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Build, then keep right until cancelled. A query never waits for this."""
@@ -86,38 +96,48 @@ class Index:
             nursery.start_soon(self._build)
             nursery.start_soon(self.watcher.run)
             nursery.start_soon(self._apply_hints)
-            nursery.start_soon(self._sweep)
+            nursery.start_soon(self._sweep_now_and_then)
+            nursery.start_soon(self._loader.run)
 
-    async def known(self, scope: bytes, wanted: Consistency, poll: Callable[[int], None]) -> Known | None:
+    async def known(self, scope: bytes, wanted: Consistency | None, files_max: int, poll: Poll) -> Known | None:
         """The names below a directory of the workspace; None where the tree does not hold it, or not yet.
 
         `watched` trusts the watcher where all its hints up to this call have come in; else, and at `degraded`, it is
-        `verified`: every change that ended before this call is seen.
+        `verified`: every change that ended before this call is seen. None is `verified` for at most `files_max` files.
 
         Raises: root_gone, io_error, path_busy; what `poll` raises.
         """
         if not self.tree.is_built:
             return None
-        if wanted == "watched" and await self._is_caught_up():
-            names = self.tree.names(scope)
+        if (wanted or await self._default(scope, files_max)) == "verified":
+            return await self._threads.run(Lane.INDEX, self._verified, scope, poll)
+        if await self._is_caught_up():
+            names = await self._threads.run(Lane.INDEX, self.tree.names, scope)
             return None if names is None else Known(names, "watched")
-        return await self._threads.run(Lane.INDEX, self._verified, scope, poll)
+        known = await self._threads.run(Lane.INDEX, self._verified, scope, poll)
+        state = self.watcher.state
+        return known if known is None or state.state != "degraded" else replace(known, degraded=state.reason)
 
     def noted(self, real: bytes) -> None:
-        """Take in our own write at an absolute path, before it is acknowledged. Blocking, 20 us."""
+        """Take in our own write at an absolute path, before it is acknowledged. Blocking, 20 us; never fails."""
         relative = paths.below(real, self._rooted.workspace)
-        if relative and self.tree.is_built:
-            self.contents.forget(relative)
+        if not relative:
+            return
+        self.contents.forget(relative)
+        try:
             self.tree.noted(relative)
+        except Fault:  # the write itself stands
+            self._in_doubt = True
 
     def state(self) -> IndexState:
         """How far the index is."""
-        names = self.tree.names(b"")
-        texts = self.contents.statistics()
-        if names is None:
-            return IndexState("building" if self._building else "cold", 0, 0, texts.bytes, 0, 0)
-        total = names.files.count
-        return IndexState("ready", total, len(self.tree.directories()), texts.bytes, min(texts.files, total), total)
+        state: Literal["cold", "building", "ready"] = "building" if self._building else "cold"
+        if self.tree.is_built:
+            state = "ready"
+        files, directories = self._counted
+        load = self._loader.progress()
+        text_bytes = self.contents.statistics().bytes
+        return IndexState(state, files, directories, text_bytes, load.done, load.total, self._reason)
 
     def watcher_state(self) -> WatcherState:
         """How well changes by others are heard of."""
@@ -126,12 +146,22 @@ class Index:
     def judge_again(self) -> None:
         """Have every name judged anew, as after a reload that changed which ones are protected."""
         self.tree.judge_again()
-        self._sweep_due.set()
+        self._doubt()
 
     def _open_cookies(self) -> int:
         return open_own_directory(self._rooted.root_fd, (OWN, _COOKIES))
 
-    def _verified(self, scope: bytes, poll: Callable[[int], None]) -> Known | None:
+    async def _default(self, scope: bytes, files_max: int) -> Consistency:
+        if self._counted[0] <= files_max:
+            return "verified"
+        names = await self._threads.run(Lane.INDEX, self.tree.names, scope)
+        return "verified" if names is None or names.files.count <= files_max else "watched"
+
+    def _files(self) -> list[bytes] | None:
+        names = self.tree.names(b"")
+        return None if names is None else names.files.lines()
+
+    def _verified(self, scope: bytes, poll: Poll) -> Known | None:
         self.tree.verify(scope, poll)
         names = self.tree.names(scope)
         return None if names is None else Known(names, "verified")
@@ -139,27 +169,46 @@ class Index:
     async def _build(self) -> None:
         self._building = True
         try:
-            await self._threads.run(Lane.INDEX, self.tree.build)
+            await self._threads.run(Lane.INDEX, self._verify_all, self.tree.build)
+            self._reason = None
         except Fault as fault:
-            self._lost_reason = fault.message  # each query says it again, and each sweep tries again
+            self._reason = fault.message  # each query says it again, and each sweep tries again
         finally:
             self._building = False
         self._tell_watcher_all()
+        self._loader.due()
+
+    def _verify_all(self, verify: Callable[[], object]) -> None:
+        """Look at everything, after which there is no doubt but of what came up meanwhile. Blocking."""
+        self._in_doubt, before = False, self._in_doubt
+        try:
+            verify()
+        except Fault:
+            self._in_doubt = before or self.tree.is_built
+            raise
+        names = self.tree.names(b"")
+        self._counted = (names.files.count if names else 0, len(self.tree.directories()))
 
     async def _is_caught_up(self) -> bool:
         """Whether the tree holds everything that happened before this call, as far as the watcher hears."""
-        if self.watcher.unwatched or not await self.watcher.cookie():
+        if self._in_doubt or self.watcher.unwatched or not await self.watcher.cookie():
             return False
         await self._drain_hints()
-        return True
+        return not self._in_doubt
+
+    def _doubt(self) -> None:
+        self._in_doubt = True
+        self._sweep_due.set()
 
     def _on_dirty(self, directories: frozenset[bytes], touched: frozenset[bytes]) -> None:
         self._dirty |= directories
         self._touched |= touched
         self._hints.set()
+        if len(touched) > SWEEP_EVENTS:
+            self._sweep_due.set()
 
     def _on_lost(self, reason: str) -> None:
-        self._sweep_due.set()
+        self._doubt()
 
     async def _apply_hints(self) -> None:
         while True:
@@ -173,29 +222,35 @@ class Index:
                 dirty, touched = self._dirty, self._touched
                 self._dirty, self._touched = set(), set()
                 self._hints = trio.Event()
-                await self._threads.run(Lane.INDEX, self._heed, dirty, touched)
+                if not await self._threads.run(Lane.INDEX, self._heed, dirty, touched):
+                    self._doubt()
             self._tell_watcher()
 
-    def _heed(self, dirty: set[bytes], touched: set[bytes]) -> None:
+    def _heed(self, dirty: set[bytes], touched: set[bytes]) -> bool:
+        """Look wherever hints point; False where that could not be done."""
         root = self._rooted.workspace
         for path in touched:
             relative = paths.below(path, root)
             if relative:
                 self.contents.recheck(relative)
-        for path in sorted(dirty):
-            relative = paths.below(path, root)
-            if relative is not None and self.tree.is_built:
-                self._rescan(relative)
+        if not self.tree.is_built:
+            return True
+        relatives = [paths.below(path, root) for path in sorted(dirty)]
+        return not [relative for relative in relatives if relative is not None and not self._rescan(relative)]
 
-    def _rescan(self, relative: bytes) -> None:
+    def _rescan(self, relative: bytes) -> bool:
         try:
             self.tree.rescan(relative)
         except Fault:
-            self._sweep_due.set()
+            return False
+        return True
 
     def _tell_watcher(self) -> None:
-        """Watch the directories that came, forget those that went."""
+        """Watch the directories that came, forget those that went, and the texts of files that did."""
         difference = self.tree.take()
+        for path, kind in difference.removed:
+            if kind is Kind.FILE:
+                self.contents.forget(path)
         if not difference.complete:
             self._tell_watcher_all()
             return
@@ -211,21 +266,31 @@ class Index:
     def _directories(self, found: Iterable[Found]) -> set[bytes]:
         return {paths.join(self._rooted.workspace, path) for path, kind in found if kind is Kind.DIRECTORY}
 
-    async def _sweep(self) -> None:
+    async def _sweep_now_and_then(self) -> None:
         """Verify everything every 60 s, and whenever something was lost or the clock was set."""
         offset = time.time() - time.monotonic()
         while True:
             with trio.move_on_after(SWEEP_INTERVAL_S):
                 await self._sweep_due.wait()
             self._sweep_due = trio.Event()
-            if not self.tree.is_built:
-                await self._build()
             now = time.time() - time.monotonic()
             if abs(now - offset) > _CLOCK_JUMP_S:
                 self.contents.distrust()
             offset = now
-            try:
-                await self._threads.run(Lane.INDEX, self.tree.verify, b"")
-            except Fault as fault:
-                self._lost_reason = fault.message
-            self._tell_watcher()
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        if not self.tree.is_built:
+            await self._build()
+            return
+        try:
+            await self._threads.run(Lane.INDEX, self._verify_all, self._verify_tree)
+            self._reason = None
+        except Fault as fault:
+            self._reason = fault.message
+        self._tell_watcher()
+        self._loader.due()
+
+    def _verify_tree(self) -> None:
+        self.tree.verify(b"")
+        self.contents.retain(self._files() or ())

@@ -1,16 +1,20 @@
 """Where a search begins, and the files that it is to look at."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from picoclawd.files import paths
-from picoclawd.index.listing import Skipped
+from picoclawd.index.listing import NONE_SKIPPED, Skipped
 
 Consistency = Literal["verified", "watched"]
 
 # Called now and then with how much was looked at; what it raises ends the work.
 Poll = Callable[[int], None]
+
+
+class OutOfTimeError(Exception):
+    """What a poll raises at a deadline: half of the names are better than none where they can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +31,27 @@ class Place:
         """The absolute path of a candidate."""
         return paths.join(self.base, relative)
 
+    def shown(self, relative: bytes) -> bytes:
+        """The path of a candidate in results: relative to the workspace, absolute outside it."""
+        return relative if self.inside else self.absolute(relative)
+
 
 @dataclass(slots=True)
 class Candidates:
-    """Files to search, relative to the place's base, in order, and what was left out before."""
+    """Files to search, relative to the place's base, in order, and what was left out before.
+
+    Not `complete`: the time was over before all names were known. `vanished` counts names that were gone again.
+    """
 
     place: Place
     files: list[bytes]
     consistency: Consistency
-    skipped: Skipped = field(default_factory=Skipped)
-    generation: int = 0
+    skipped: Skipped = NONE_SKIPPED
     degraded: str | None = None
+    complete: bool = True
+    vanished: int = 0
+
+    @property
+    def identity(self) -> int:
+        """Equal for equal names: whether the scope of a search is what it was."""
+        return hash(tuple(self.files))

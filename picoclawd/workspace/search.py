@@ -5,9 +5,10 @@ never fails because one file does: it is counted and passed over.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
@@ -17,13 +18,14 @@ from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.contents import Allowance, Contents, Large, Text, Trouble
 from picoclawd.index.pattern import SearchPattern
-from picoclawd.index.scan import End, FileHits, Want, scan_file, scan_stream
+from picoclawd.index.scan import End, FileHits, Row, Want, scan_file, scan_stream
 from picoclawd.text.blocks import BLOCK_MAX_LINES
-from picoclawd.workspace.excerpt import Lines, Source
+from picoclawd.workspace.excerpt import BlockLine, Lines, Source
 from picoclawd.workspace.scope import Candidates, Place
 
 Stop = Callable[[], bool]
-FIRST_ROWS = 5  # row numbers that a file's result names
+# Given matching rows, the file's lines and when to stop, gives the rows that the reader may know of.
+Sieve = Callable[[Sequence[Row], Lines, Stop], tuple[Row, ...]]
 
 
 class Shape(Enum):
@@ -39,7 +41,8 @@ class Shape(Enum):
 class Query:
     """What to look for, and which page of it to keep. `stop_early` ends the search one result after the page.
 
-    `context` is for BLOCKS; `accepts` refuses a matching line for a reason of the reader's own, and is slow.
+    `context` is for BLOCKS; `sieve` drops matching lines for a reason of the reader's own, and is slow.
+    `compare_at`: see `Outcome`.
     """
 
     pattern: SearchPattern
@@ -48,7 +51,7 @@ class Query:
     limit: int
     stop_early: bool
     context: int = 0
-    accepts: Callable[[bytes], bool] | None = None
+    sieve: Sieve | None = None
     compare_at: int = 0
 
     @property
@@ -74,7 +77,6 @@ class Hit:
     path: bytes
     count: int
     lines: tuple[LineHit, ...] = ()
-    first_rows: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class Missed:
 
 @dataclass(slots=True)
 class Outcome:
-    """A page of results. `total` is None where the search ended before it knew.
+    """A page of results. `total` is None where the search ended before it knew; not `complete`: it was stopped.
 
     `seen` is how many files were searched, and a hash over their names and stamps; `passed` is that hash when as many
     files had been searched as `Query.compare_at` says: equal hashes mean that the scope did not change in between.
@@ -119,44 +121,39 @@ class Searcher:
         return await self._threads.run(Lane.SCAN, self._search, query, candidates, allowance, stop)
 
     def _search(self, query: Query, candidates: Candidates, allowance: Allowance, stop: Stop) -> Outcome:
-        run = _Run(query)
+        run = _Run(query, stop)
+        run.outcome.complete = candidates.complete
+        run.outcome.missed.vanished = candidates.vanished
         for path in candidates.files:
             if stop():
                 run.outcome.complete = False
                 break
-            self._search_file(run, candidates.place, path, allowance, stop)
+            self._search_file(run, candidates.place, path, allowance)
             if run.is_over:
                 break
-        return run.finish()
+        return run.finish(candidates.identity)
 
-    def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance, stop: Stop) -> None:
+    def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance) -> None:
         found = self.text(place, path, allowance)
         match found:
-            case Trouble():
-                miss(run.outcome.missed, found)
-            case Large(fd, stamp):
-                try:
-                    self._search_large(run, path, fd, stamp, stop)
-                except OSError:
-                    run.outcome.missed.unreadable += 1
-                finally:
-                    os.close(fd)
             case Text(data, encoding, stamp):
                 run.sees(path, stamp)
                 if encoding is None:
                     run.outcome.missed.binary += 1
-                    return
-                hits = scan_file(run.query.pattern, data, run.want(), stop, encoding)
-                run.take(path, hits, Lines(Source.of_bytes(data)))
-
-    def _search_large(self, run: "_Run", path: bytes, fd: int, stamp: Stamp, stop: Stop) -> None:
-        run.sees(path, stamp)
-        with open(fd, "rb", closefd=False) as stream:
-            hits = scan_stream(run.query.pattern, stream.read, run.want(), stop)
-        if hits.end is End.BINARY:
-            run.outcome.missed.binary += 1
-            return
-        run.take(path, hits, Lines(Source.of_file(fd, stamp.size)))
+                elif run.literal is None or run.literal in data:
+                    hits = scan_file(run.query.pattern, data, run.want(), run.stop, encoding)
+                    if hits.count or hits.truncated_lines or hits.end is End.STOPPED:
+                        run.take(path, hits, Lines(Source.of_bytes(data)))
+            case Trouble():
+                miss(run.outcome.missed, found)
+            case Large(fd, stamp):
+                try:
+                    run.sees(path, stamp)
+                    _search_large(run, path, fd, stamp)
+                except OSError:
+                    run.outcome.missed.unreadable += 1
+                finally:
+                    os.close(fd)
 
     def text(self, place: Place, path: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a candidate: cached inside the workspace, read anew through a link or outside."""
@@ -174,11 +171,22 @@ class Searcher:
             return Trouble.UNREADABLE
 
 
-class _Run:
-    """One search as far as it has come."""
+def _search_large(run: "_Run", path: bytes, fd: int, stamp: Stamp) -> None:
+    with open(fd, "rb", closefd=False) as stream:
+        hits = scan_stream(run.query.pattern, stream.read, run.want(), run.stop)
+    if hits.end is End.BINARY:
+        run.outcome.missed.binary += 1
+    else:
+        run.take(path, hits, Lines(Source.of_file(fd, stamp.size)))
 
-    def __init__(self, query: Query) -> None:
+
+class _Run:
+    """One search as far as it has come. `literal`: a text that holds it nowhere has no match, and `in` is fast."""
+
+    def __init__(self, query: Query, stop: Stop) -> None:
         self.query = query
+        self.stop = stop
+        self.literal = query.pattern.literal or None
         self.outcome = Outcome()
         self._count = 0
         self._files = 0
@@ -197,14 +205,14 @@ class _Run:
     def want(self) -> Want:
         """How much of the next file to look for."""
         query = self.query
-        if query.accepts is not None:
+        if query.sieve is not None:
             return Want()
         left = max(query.enough - self._count, 0)
         match query.shape:
             case Shape.FILES:
                 return Want(rows=0, lines=1)
             case Shape.COUNTS:
-                return Want(rows=FIRST_ROWS)
+                return Want(rows=0)
             case Shape.LINES:
                 return Want(rows=left, lines=left if query.stop_early else None)
             case Shape.BLOCKS:
@@ -216,43 +224,50 @@ class _Run:
         if hits.end is End.STOPPED:
             self.outcome.complete = False
         rows, count = hits.rows, hits.count
-        if self.query.accepts is not None:
-            rows = tuple(row for row in rows if self.query.accepts(lines.whole(row.start, row.end)))
+        if self.query.sieve is not None:
+            rows = self.query.sieve(rows, lines, self.stop)
             self.outcome.missed.redacted += count - len(rows)
             count = len(rows)
+            self.outcome.complete = self.outcome.complete and not self.stop()
         if not count:
             return
         match self.query.shape:
             case Shape.FILES | Shape.COUNTS:
-                self._add(Hit(path, count, first_rows=tuple(row.line_no for row in rows[:FIRST_ROWS])))
+                self._add(lambda: Hit(path, count))
             case Shape.LINES:
-                for index, row in enumerate(rows):
-                    if self._wants(self._count + index):
-                        text, at = lines.excerpt(row.start, row.end, row.match_start)
-                        span = (row.match_start - at, row.match_end - at)
-                        self.outcome.hits.append(Hit(path, 1, (LineHit(row.line_no, text, span),)))
-                self._count += count
+                after = self._count + count
+                for row in rows[: max(0, self.query.enough - self._count)]:
+                    self._add(partial(_line_hit, path, lines, row))
+                self._count = after
             case Shape.BLOCKS:
                 for block in lines.blocks(rows, self.query.context):
-                    if self._wants(self._count):
-                        found = tuple(LineHit(*line) for line in block())
-                        self.outcome.hits.append(Hit(path, len(found), found))
-                    self._count += 1
+                    self._add(partial(_block_hit, path, block))
 
-    def _add(self, hit: Hit) -> None:
-        if self._wants(self._count):
-            self.outcome.hits.append(hit)
+    def _add(self, make: Callable[[], Hit]) -> None:
+        """Count a result, and make it where it is on the page."""
+        if self.query.offset <= self._count < self.query.offset + self.query.limit:
+            self.outcome.hits.append(make())
         self._count += 1
 
-    def _wants(self, index: int) -> bool:
-        return self.query.offset <= index < self.query.offset + self.query.limit
-
-    def finish(self) -> Outcome:
+    def finish(self, identity: int) -> Outcome:
+        """The outcome, in a scope of this identity."""
         outcome = self.outcome
-        if outcome.complete and not (self.is_over and self.query.stop_early):
+        if outcome.complete and not self.is_over:
             outcome.total = self._count
-        outcome.seen = (self._files, self._hash)
+        outcome.seen = (self._files, hash((identity, self._hash)))
+        if outcome.passed is not None:
+            outcome.passed = hash((identity, outcome.passed))
         return outcome
+
+
+def _line_hit(path: bytes, lines: Lines, row: Row) -> Hit:
+    text, at = lines.excerpt(row.start, row.end, row.match_start)
+    return Hit(path, 1, (LineHit(row.line_no, text, (row.match_start - at, row.match_end - at)),))
+
+
+def _block_hit(path: bytes, block: Callable[[], tuple[BlockLine, ...]]) -> Hit:
+    found = tuple(LineHit(*line) for line in block())
+    return Hit(path, len(found), found)
 
 
 def miss(missed: Missed, trouble: Trouble) -> None:

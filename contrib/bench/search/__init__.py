@@ -1,0 +1,1 @@
+"""The search benchmark: what a search costs here, beside what an agent would run instead."""

@@ -1,0 +1,78 @@
+"""Load texts in the background, in small steps and without hurry, so that the first search finds them there."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+
+from picoclawd.files.threads import Lane, Threads
+from picoclawd.index.contents import Allowance, Contents, Large, Trouble
+
+STEP_S = 0.004  # of a thread, and of the GIL in between: others hardly notice
+_PAUSE_MIN_S = 0.002
+_MISSES_MAX = 64  # files in a row that do not fit any more: the budget is as good as full
+_NO_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the load is: `done` of `total` files are loaded, or were found to have no text to keep.
+
+    Where the budget is full the rest is not to be loaded, and `total` is what was.
+    """
+
+    done: int
+    total: int
+
+
+class Loader:
+    """Fill `contents` from the files that `names` gives, whenever that is due. `names` blocks; None: not known yet."""
+
+    def __init__(self, contents: Contents, threads: Threads, names: Callable[[], list[bytes] | None]) -> None:
+        self._contents = contents
+        self._threads = threads
+        self._names = names
+        self._due = trio.Event()
+        self._progress = Progress(0, 0)
+
+    def due(self) -> None:
+        """Ask for another round: there are new names. On the loop."""
+        self._due.set()
+
+    def progress(self) -> Progress:
+        """How far the last round is."""
+        return self._progress
+
+    async def run(self) -> None:
+        """Load until cancelled."""
+        while True:
+            await self._due.wait()
+            self._due = trio.Event()
+            files = await self._threads.run(Lane.INDEX, self._names)
+            if files is not None:
+                await self._load(files)
+
+    async def _load(self, files: list[bytes]) -> None:
+        done = misses = 0
+        while done < len(files) and misses < _MISSES_MAX:
+            began = trio.current_time()
+            done, misses = await self._threads.run(Lane.READ, self._step, files, done, misses)
+            self._progress = Progress(done, len(files))
+            await trio.sleep(max(_PAUSE_MIN_S, trio.current_time() - began))
+        self._progress = Progress(done, done)
+
+    def _step(self, files: list[bytes], done: int, misses: int) -> tuple[int, int]:
+        """Load some files; how many are done then, and how many of the last in a row did not fit."""
+        end = time.monotonic() + STEP_S
+        while done < len(files) and misses < _MISSES_MAX and time.monotonic() < end:
+            path = files[done]
+            done += 1
+            if self._contents.has(path):
+                continue
+            found = self._contents.text(path, Allowance(_NO_LIMIT, self._contents.room()))
+            if isinstance(found, Large):
+                os.close(found.fd)
+            misses = misses + 1 if found is Trouble.OVER_BUDGET else 0
+        return done, misses
