@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import linux
 from picoclawd.files.policy import PathRules, Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
-from picoclawd.files.threads import Threads
+from picoclawd.files.threads import Lane, Threads
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
@@ -42,13 +43,16 @@ class House:
         off: frozenset[str] = frozenset(),
         settings: dict[str, Settings] | None = None,
         threads: Threads | None = None,
+        watcher_command: tuple[str, ...] | None = None,
         **rules: Any,
     ) -> None:
         linux.ignore_lease_signal()
         self.root = root
         real = os.fsencode(os.path.realpath(root))
         self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
-        self.workspace = Workspace(self.rooted, (real,), PROBES, options or Options(), threads, watcher_command=None)
+        self.workspace = Workspace(
+            self.rooted, (real,), PROBES, options or Options(), threads, watcher_command=watcher_command
+        )
         given = settings or {}
         self.toolbox = Toolbox(
             {
@@ -60,6 +64,11 @@ class House:
         self.agent = self.session(Role.AGENT)
         self.operator = self.session(Role.OPERATOR)
         self.stop = False
+
+    async def start_index(self, nursery: trio.Nursery) -> None:
+        """Run the index until the nursery is cancelled; its names are there when this returns."""
+        await nursery.start(self.workspace.index.run)
+        await self.workspace.threads.run(Lane.INDEX, self.workspace.index.tree.build)
 
     def session(self, role: Role) -> Session:
         session = self.workspace.sessions.connect(role, os.getpid())

@@ -6,7 +6,7 @@ its end, so that no line reaches from one file into the next.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from picoclawd.index.pattern import Encoding, SearchPattern
@@ -24,9 +24,10 @@ def joinable(data: bytes, encoding: Encoding) -> bytes | None:
     if encoding is Encoding.OTHER:
         return None
     text = data.removeprefix(BOM)
+    is_open = text != b"" and not text.endswith(b"\n")
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    if text and not text.endswith(b"\n"):
+    if is_open:  # also where the last line was nothing but a carriage return
         text += b"\n"
     return None if _has_long_line(text) else text
 
@@ -86,9 +87,9 @@ class Bundle:
         """The indexes of the files that are alive."""
         return (index for index, alive in enumerate(self.alive) if alive)
 
-    def tally(self, pattern: SearchPattern) -> list[tuple[int, int]]:
-        """The living files with matching lines, and how many these are."""
-        found = pattern.tally(self.text, self.starts)
+    def tally(self, pattern: SearchPattern, anchors: Sequence[SearchPattern] = ()) -> list[tuple[int, int]]:
+        """The living files with matching lines, and how many these are; see `SearchPattern.tally`."""
+        found = pattern.tally(self.text, self.starts, anchors)
         return found if not self.dead else [(index, count) for index, count in found if self.alive[index]]
 
 

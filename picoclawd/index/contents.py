@@ -15,9 +15,8 @@ from enum import Enum
 
 from picoclawd import limits
 from picoclawd.errors import Fault
-from picoclawd.files import linux, paths, stamps
+from picoclawd.files import linux, paths
 from picoclawd.files.resolve import has_openat2
-from picoclawd.files.stamps import Stamp
 from picoclawd.index.ground import Ground
 from picoclawd.index.pattern import Encoding, encoding_of
 from picoclawd.index.scan import is_binary
@@ -46,7 +45,6 @@ class Text:
 
     data: bytes
     encoding: Encoding | None
-    stamp: Stamp
     facts: Facts
     trusted: bool
 
@@ -56,7 +54,8 @@ class Large:
     """A file that is read as a stream; whoever gets it closes `fd`."""
 
     fd: int
-    stamp: Stamp
+    facts: Facts
+    size: int
 
 
 @dataclass(slots=True)
@@ -95,6 +94,7 @@ class Contents:
         self._lock = threading.Lock()
         self._texts: dict[bytes, Text] = {}
         self._bytes = 0
+        self._held = 0
 
     def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a regular file of the workspace as it is now; `relative` is never followed through a link."""
@@ -150,13 +150,29 @@ class Contents:
             self._texts.clear()
             self._bytes = 0
 
+    def settled(self) -> list[tuple[bytes, Text]]:
+        """The texts that may be kept elsewhere: a stat proves them."""
+        with self._lock:
+            return [(path, text) for path, text in self._texts.items() if text.trusted]
+
+    def give_up(self, relatives: Iterable[bytes], held_bytes: int) -> None:
+        """Drop texts that are held elsewhere from now on; what they take there counts in the same budget."""
+        for relative in relatives:
+            self.forget(relative)
+        self.hold(held_bytes)
+
+    def hold(self, more_bytes: int) -> None:
+        """Count bytes that are held elsewhere (less, where negative)."""
+        with self._lock:
+            self._held += more_bytes
+
     def room(self) -> int:
         """How many more bytes of text would be kept."""
-        return max(0, self._max_bytes - self._bytes - _ENTRY_BYTES)
+        return max(0, self._max_bytes - self._bytes - self._held - _ENTRY_BYTES)
 
     def statistics(self) -> ContentsStatistics:
         """Count what is kept."""
-        return ContentsStatistics(len(self._texts), self._bytes)
+        return ContentsStatistics(len(self._texts), self._bytes + self._held)
 
     def _open(self, relative: bytes) -> int:
         """Open a file, following no link on the way. Raises: OSError; path_busy."""
@@ -187,16 +203,15 @@ class Contents:
                 return Trouble.SPECIAL
             if not allowance.take(status.st_size):
                 return Trouble.OVER_BUDGET
-            stamp = stamps.of(status)
+            facts = self._trust.facts(status)
             if status.st_size > LARGE_BYTES:
                 keep_open = True
-                return Large(fd, stamp)
+                return Large(fd, facts, status.st_size)
             data = _read_whole(fd, status.st_size)
-            facts = self._trust.facts(status)
             trusted = self._trust.settles(status, taken_ns) and self._trust.facts(os.fstat(fd)) == facts
             if is_binary(data):
-                return Text(b"", None, stamp, facts, trusted)
-            return Text(data, encoding_of(data), stamp, facts, trusted)
+                return Text(b"", None, facts, trusted)
+            return Text(data, encoding_of(data), facts, trusted)
         except OSError as exc:
             return _trouble(exc)
         finally:
@@ -207,7 +222,7 @@ class Contents:
         self.forget(relative)
         cost = _cost(text)
         with self._lock:
-            if text.trusted and self._bytes + cost <= self._max_bytes:
+            if text.trusted and self._bytes + self._held + cost <= self._max_bytes:
                 self._texts[relative] = text
                 self._bytes += cost
 

@@ -191,6 +191,17 @@ def compile_search(source: str, *, multiline: bool = False) -> SearchPattern:
     return _compile_search(source, multiline)
 
 
+def compile_literal(text: bytes) -> SearchPattern:
+    """Compile what finds a text, valid UTF-8 without a newline or not."""
+    options = re2.Options()
+    options.log_errors = False
+    options.literal = True
+    options.never_capture = True
+    options.encoding = re2.Options.Encoding.LATIN1
+    regexp = re2.compile(text, options)
+    return SearchPattern("", _find_of(regexp), None, cost=regexp.programsize, multiline=False)
+
+
 def _compile_search(source: str, multiline: bool) -> SearchPattern:
     if len(source.encode("utf-8", "surrogatepass")) > PATTERN_MAX_BYTES:
         raise Fault(Slug.PATTERN_TOO_COMPLEX, f"pattern is longer than {PATTERN_MAX_BYTES} bytes; shorten it")

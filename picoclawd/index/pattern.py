@@ -91,9 +91,17 @@ class SearchPattern:
         """Whether texts of many files may be searched as one: no match sees past its line."""
         return not self.multiline and not self._line_by_line
 
-    def tally(self, text: bytes, starts: Sequence[int]) -> list[tuple[int, int]]:
+    def tally(
+        self, text: bytes, starts: Sequence[int], anchors: "Sequence[SearchPattern]" = ()
+    ) -> list[tuple[int, int]]:
         """Count the matching lines of each of several texts, joined into one: (which text, its count) where there are
-        any. `starts` are where they begin, and last where they end; each ends in a newline; all are UTF-8."""
+        any. `starts` are where they begin, and last where they end; each ends in a newline; all are UTF-8.
+
+        `anchors` are literals of which every matching line holds one (`anchors.choose`): only lines that do are looked
+        at.
+        """
+        if anchors:
+            return self._tally_anchored(text, starts, anchors)
         found: list[tuple[int, int]] = []
         last = len(text) - 1
         pos = self._utf8(text, 0, last)[0][0] if last >= 0 else -1
@@ -106,6 +114,26 @@ class SearchPattern:
                 count = _count(self._utf8, text, text.rfind(b"\n", 0, pos) + 1, end - 1)
             found.append((index, count))
             pos = self._utf8(text, end, last)[0][0] if end <= last else -1
+        return found
+
+    def _tally_anchored(
+        self, text: bytes, starts: Sequence[int], anchors: "Sequence[SearchPattern]"
+    ) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        index, end, count = -1, 0, 0
+        utf8 = self._utf8
+        for place in _anchored(text, [anchor._utf8 for anchor in anchors]):
+            line_end = text.find(b"\n", place)
+            if utf8(text, text.rfind(b"\n", 0, place) + 1, line_end)[0][0] < 0:
+                continue
+            if place >= end:
+                if count:
+                    found.append((index, count))
+                index = bisect_right(starts, place) - 1
+                end, count = starts[index + 1], 0
+            count += 1
+        if count:
+            found.append((index, count))
         return found
 
     def spans(self, text: bytes, end: int, encoding: Encoding | None = None) -> Iterator[Span]:
@@ -172,6 +200,22 @@ def required_literal(source: str) -> bytes | None:
             return None
         text.append(char)
     return "".join(text).encode()
+
+
+def _anchored(text: bytes, finds: Sequence[Find]) -> Iterator[int]:
+    """A place in each line where something is found, in order; every line ends in a newline."""
+    last = len(text)
+    places = [find(text, 0, last)[0][0] for find in finds]
+    while True:
+        there = [place for place in places if place >= 0]
+        if not there:
+            return
+        place = min(there)
+        yield place
+        line_end = text.find(b"\n", place)
+        for index, known in enumerate(places):
+            if 0 <= known <= line_end:
+                places[index] = finds[index](text, line_end, last)[0][0]
 
 
 def _last(text: bytes, end: int) -> int:

@@ -140,6 +140,8 @@ def _status(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:
         "version": door.facts.version,
         "workspace": display.data_name(workspace.root)[0],
         "uptime_s": round(now - door.facts.started_at, 3),
+        "index": {**msgspec.to_builtins(workspace.index.state()), "trigrams": "off"},
+        "watcher": msgspec.to_builtins(workspace.index.watcher_state()),
         "probes": msgspec.to_builtins(workspace.probes),
         "sessions": [_session_row(session) for session in workspace.sessions.live()],
         "locks": [_lock_row(row) for row in workspace.locks.statistics()],
@@ -187,6 +189,8 @@ def _status_text(data: dict[str, Any]) -> str:
     lines = [
         f"picoclawd {data['version']} serves {data['workspace']}, up {data['uptime_s']:.0f} s",
         f"sessions: {len(data['sessions'])}, locks held: {len(data['locks'])}",
+        _index_line(data["index"]),
+        _watcher_line(data["watcher"]),
         "probes: " + ", ".join(f"{name}={value}" for name, value in data["probes"].items()),
     ]
     lines += [f"weaker here: {text}" for text in data["weaker"]]
@@ -227,6 +231,17 @@ def _rule_row(found: Explained, *, verbatim: bool) -> dict[str, Any] | None:
     }
 
 
+def _index_line(index: dict[str, Any]) -> str:
+    if index["reason"]:
+        return f"index: {index['state']}: {index['reason']}"
+    load = f"{index['done']} of {index['total']} texts looked at, {index['text_bytes']} bytes of them kept"
+    return f"index: {index['state']}, {index['files']} files in {index['directories']} directories; {load}"
+
+
+def _watcher_line(watcher: dict[str, Any]) -> str:
+    return f"watcher: {watcher['state']}" + (f": {watcher['reason']}" if watcher["reason"] else "")
+
+
 METHODS: tuple[tuple[str, str, type[msgspec.Struct], Handler], ...] = (
     ("ping", "Answer at once.", NoParams, _ping),
     ("session.open", "Name the client, and get a token that resumes the session.", OpenParams, _session_open),
@@ -234,6 +249,6 @@ METHODS: tuple[tuple[str, str, type[msgspec.Struct], Handler], ...] = (
     ("session.close", "End the session; its token opens nothing any more.", NoParams, _session_close),
     ("tools.list", "The tools that are switched on, with their schemas.", NoParams, _tools_list),
     ("rpc.discover", "This daemon's OpenRPC document.", NoParams, _discover),
-    ("workspace.status", "Probes, sessions, locks and leftovers.", NoParams, _status),
+    ("workspace.status", "Index, watcher, probes, sessions, locks and leftovers.", NoParams, _status),
     ("workspace.why", "Why searches do, or do not, see a path.", WhyParams, _why),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.text import differences, lines, nearest
@@ -28,7 +29,7 @@ def replace_once(original: bytes, old: str, new: str) -> bytes:
         Fault: `invalid_params` (`old` empty), `no_match` (nearest lines in `excerpt`; `differs`, `lines` where only
             small differences stand against a match), `ambiguous_match` (`count`, `lines`).
     """
-    wanted, fresh = _encoded(old, "old_text"), _encoded(new, "new_text")
+    wanted, fresh = encoded(old, "old_text"), encoded(new, "new_text")
     if not wanted:
         raise Fault(Slug.INVALID_PARAMS, "old_text is empty: give the exact text to replace.")
     bom, text = lines.split_bom(original)
@@ -36,16 +37,20 @@ def replace_once(original: bytes, old: str, new: str) -> bytes:
         start = _only(text, wanted)
         end = start + len(wanted)
         if _LF in fresh and not (_LF in wanted or b"\r" in wanted):
-            fresh = _with_ending(fresh, _ending_at(text, start))
+            fresh = with_ending(fresh, ending_at(text, start))
     elif _LF in wanted and _CRLF not in wanted and _CRLF in text:
         start, end = _span_in_crlf(original, text, wanted)
-        fresh = _with_ending(fresh, _main_ending(text[start:end]))
+        fresh = with_ending(fresh, main_ending(text[start:end]))
     else:
-        raise _not_found(original, wanted)
+        raise not_found(original, wanted, "old_text")
     return bom + text[:start] + fresh + text[end:]
 
 
-def _encoded(text: str, name: str) -> bytes:
+def encoded(text: str, name: str) -> bytes:
+    """The bytes of a text that a caller gave as the parameter `name`.
+
+    Raises: invalid_params for a lone surrogate.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -56,16 +61,22 @@ def _only(text: bytes, wanted: bytes) -> int:
     """The offset of the only occurrence."""
     count = text.count(wanted)
     if count > 1:
-        line_nos = list(islice(_line_nos(text, wanted), _LINES_NAMED_MAX))
-        more = f" and {count - len(line_nos)} more" if count > len(line_nos) else ""
-        raise Fault(
-            Slug.AMBIGUOUS_MATCH,
-            f"old_text appears {count} times. Please provide more context to make it unique. "
-            f"It begins at lines {', '.join(map(str, line_nos))}{more}.",
-            count=count,
-            lines=line_nos,
-        )
+        raise ambiguous(text, wanted, count, "old_text")
     return text.find(wanted)
+
+
+def ambiguous(text: bytes, wanted: bytes, count: int, name: str, hint: str = "", **data: Any) -> Fault:
+    """The fault of a text, given as the parameter `name`, that stands `count` times where it should stand once."""
+    line_nos = list(islice(_line_nos(text, wanted), _LINES_NAMED_MAX))
+    more = f" and {count - len(line_nos)} more" if count > len(line_nos) else ""
+    return Fault(
+        Slug.AMBIGUOUS_MATCH,
+        f"{name} appears {count} times. Please provide more context to make it unique{hint}. "
+        f"It begins at lines {', '.join(map(str, line_nos))}{more}.",
+        count=count,
+        lines=line_nos,
+        **data,
+    )
 
 
 def _line_nos(text: bytes, wanted: bytes) -> Iterator[int]:
@@ -81,7 +92,7 @@ def _span_in_crlf(original: bytes, text: bytes, wanted: bytes) -> tuple[int, int
     """Find the text with each CRLF read as LF: searching one plain copy stays linear, whatever the text is."""
     plain = text.replace(_CRLF, _LF)
     if wanted not in plain:
-        raise _not_found(original, wanted)
+        raise not_found(original, wanted, "old_text")
     start = _only(plain, wanted)
     breaks_before = plain.count(_LF, 0, start)
     breaks_within = wanted.count(_LF)
@@ -92,7 +103,8 @@ def _span_in_crlf(original: bytes, text: bytes, wanted: bytes) -> tuple[int, int
     return sum(sizes[:breaks_before]) + column, sum(sizes) + tail
 
 
-def _main_ending(region: bytes) -> bytes:
+def main_ending(region: bytes) -> bytes:
+    """The ending of most of a region's lines, of two as frequent the first; the region holds at least one."""
     crlf = region.count(_CRLF)
     lf = region.count(_LF) - crlf
     if crlf == lf:
@@ -100,7 +112,7 @@ def _main_ending(region: bytes) -> bytes:
     return _CRLF if crlf > lf else _LF
 
 
-def _ending_at(text: bytes, offset: int) -> bytes:
+def ending_at(text: bytes, offset: int) -> bytes:
     """The ending of the line that holds the offset, else of the line before it."""
     at = text.find(_LF, offset)
     if at < 0:
@@ -108,11 +120,13 @@ def _ending_at(text: bytes, offset: int) -> bytes:
     return _CRLF if at > 0 and text[at - 1 : at] == b"\r" else _LF
 
 
-def _with_ending(fresh: bytes, ending: bytes) -> bytes:
+def with_ending(fresh: bytes, ending: bytes) -> bytes:
+    """The text with each of its line ends as CRLF where that is the ending, else as it is."""
     return fresh.replace(_CRLF, _LF).replace(_LF, _CRLF) if ending == _CRLF else fresh
 
 
-def _not_found(original: bytes, wanted: bytes) -> Fault:
+def not_found(original: bytes, wanted: bytes, name: str, **data: Any) -> Fault:
+    """The fault of a text, given as the parameter `name`, that is not there: what differs, and the nearest lines."""
     _, text = lines.split_bom(original)
     found = differences.differences(text, wanted)
     rows = text.split(_LF, _ROWS_SHOWN_FROM_MAX)[:_ROWS_SHOWN_FROM_MAX]
@@ -123,8 +137,9 @@ def _not_found(original: bytes, wanted: bytes) -> Fault:
     hint = differences.sentences(found) or (near and " The lines most like it are shown: read them again.") or ""
     return Fault(
         Slug.NO_MATCH,
-        f"old_text not found in file. Make sure it matches exactly.{hint}",
+        f"{name} not found in file. Make sure it matches exactly.{hint}",
         excerpt=nearest.excerpt(near),
         differs=[each.what for each in found],
         lines=[each.line_no for each in found],
+        **data,
     )

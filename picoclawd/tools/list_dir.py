@@ -18,6 +18,8 @@ from picoclawd.text import display
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import READS, Call, PathBytesParam, Plain, Result, Settings, tool
 from picoclawd.workspace.approvals import settle
+from picoclawd.workspace.listing import ignored_in
+from picoclawd.workspace.scope import Place
 from picoclawd.workspace.workspace import Workspace
 
 Kind = Literal["file", "dir", "symlink", "fifo", "socket", "char", "block"]
@@ -56,7 +58,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of entries. `ignored` of an entry is null while no index knows the ignore rules."""
+    """The page of entries. `ignored`: searches leave it out; null outside the workspace and where they never look."""
 
     path: str
     path_bytes: str | UnsetType = UNSET
@@ -121,10 +123,11 @@ def _list(call: Call[Settings], path: WsPath, offset: int, limit: int) -> _Listi
                 names = sorted(os.fsencode(entry.name) for entry in entries)
         except OSError as error:
             raise as_fault(error, "list", path.given) from error
+        ignored = _ignored(call.workspace, opened)
         visible = [name for name in names if _is_visible(call.workspace, opened, name)]
         page: list[tuple[bytes, Entry]] = []
         for name in visible[offset : offset + limit]:
-            entry = _entry(opened.fd, name)
+            entry = _entry(opened.fd, name, ignored.get(name))
             if entry is not None:
                 page.append((name, entry))
         return _Listing(opened.real, page, len(visible), len(names) - len(visible))
@@ -139,7 +142,14 @@ def _is_visible(workspace: Workspace, directory: OpenDirectory, name: bytes) -> 
     return isinstance(policy.decide(Access.LIST, absolute, None, is_directory=True), Allow)
 
 
-def _entry(directory_fd: int, name: bytes) -> Entry | None:
+def _ignored(workspace: Workspace, directory: OpenDirectory) -> dict[bytes, bool]:
+    relative = paths.below(directory.real, workspace.root)
+    if relative is None:
+        return {}
+    return ignored_in(workspace.finder, Place(workspace.root, relative, inside=True))
+
+
+def _entry(directory_fd: int, name: bytes, ignored: bool | None) -> Entry | None:
     """None where the entry is gone again."""
     try:
         status = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
@@ -155,4 +165,5 @@ def _entry(directory_fd: int, name: bytes) -> Entry | None:
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
         target=None if target is None else display.data_name(target)[0],
+        ignored=ignored,
     )

@@ -1,23 +1,22 @@
 """search_files: lines that match a regular expression, or files by name."""
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from picoclawd import limits
-from picoclawd.errors import Fault, Slug
 from picoclawd.index.contents import Allowance
 from picoclawd.index.matcher import compile_search
-from picoclawd.text import display, redact
+from picoclawd.index.pattern import SearchPattern
 from picoclawd.text.window import ROW_MAX_BYTES
-from picoclawd.tools._rows import Row, row_of, shown_line
-from picoclawd.tools._skipped import Skipped, skipped_words
+from picoclawd.tools._rows import Row, row_of, shown_line, shown_name
+from picoclawd.tools._sieve import sieve_maker
+from picoclawd.tools._skipped import Skipped, skipped_of, skipped_words, trust_words
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, PathBytesParam, Plain, Result, Settings, tool
-from picoclawd.workspace.scope import Candidates
+from picoclawd.tools._stop import Stop
+from picoclawd.workspace.scope import Candidates, Place
 from picoclawd.workspace.search import Hit, Missed, Outcome, Query, Shape
 
 Target = Literal["content", "files"]
@@ -115,53 +114,40 @@ async def search_files(call: Call[SearchFilesSettings], params: Params) -> Resul
     page = _Page(params, min(params.limit, LIMIT_MAX), min(params.context, CONTEXT_MAX))
     given = params.path if params.path.strip() or params.path_bytes is not UNSET else "."
     path = call.workspace.parse(given, None if params.path_bytes is UNSET else params.path_bytes)
-    stop = _Stop(call.cancelled)
-    by_name = params.target == "files"
-    pattern = None if by_name else compile_search(params.pattern)
+    stop = Stop(call.cancelled, DEADLINE_S)
+    pattern = None if params.target == "files" else compile_search(params.pattern)
     place = await call.workspace.finder.place(call.actor, path)
     wanted = None if params.consistency is UNSET else params.consistency
-    form = params.pattern if by_name else params.file_glob
+    form = params.pattern if pattern is None else params.file_glob
     candidates = await call.workspace.finder.find(place, form, wanted, stop.poll)
     if params.order == "modified":
         candidates = await call.workspace.finder.newest_first(candidates, stop.poll)
     if pattern is None:
         return _names(call, page, candidates)
-    accepts = _masked_too(params.pattern) if _is_strict(call) else None
-    seen = call.session.pages.get(page.key, (0, 0)) if page.offset else (0, 0)
+    return await _search(call, page, pattern, candidates, stop)
+
+
+async def _search(
+    call: Call[SearchFilesSettings], page: _Page, pattern: SearchPattern, candidates: Candidates, stop: Stop
+) -> Deferred:
+    files, before = call.session.pages.get(page.key, (0, 0)) if page.offset else (0, 0)
+    make_sieve = sieve_maker(call)
     query = Query(
         pattern=pattern,
         shape=_shape(page),
         offset=page.offset,
         limit=page.limit,
-        stop_early=params.order == "discovery",
+        stop_early=page.params.order == "discovery",
         context=page.context,
-        accepts=accepts,
-        compare_at=seen[0],
+        sieve=None if make_sieve is None else make_sieve((pattern,)),
+        compare_at=files,
     )
     outcome = await call.workspace.searcher.search(query, candidates, _allowance(call.settings), stop)
-    if call.cancelled():
-        raise Fault(Slug.CANCELLED, "cancelled: the search stopped.")
+    stop.check()
     call.session.note_page(page.key, outcome.seen)
-    changed = seen[0] > 0 and outcome.passed != seen[1]
+    went_so_far = outcome.total is not None or outcome.passed is not None  # else it is an earlier page than the last
+    changed = files > 0 and outcome.complete and went_so_far and outcome.passed != before
     return Deferred(lambda cleaner: _contents(page, candidates, outcome, cleaner, changed))
-
-
-class _Stop:
-    """Says when to stop: at the deadline, or when the caller gave up."""
-
-    def __init__(self, cancelled: Callable[[], bool]) -> None:
-        self._cancelled = cancelled
-        self._end = time.monotonic() + DEADLINE_S
-
-    def __call__(self) -> bool:
-        return self._cancelled() or time.monotonic() > self._end
-
-    def poll(self, looked: int) -> None:
-        """Called while names are gathered: nothing useful comes of half of them."""
-        if self._cancelled():
-            raise Fault(Slug.CANCELLED, "cancelled: the search stopped.")
-        if time.monotonic() > self._end:
-            raise Fault(Slug.TIMEOUT, f"the names alone took {DEADLINE_S:.0f} s. Name a smaller `path`.")
 
 
 def _shape(page: _Page) -> Shape:
@@ -180,128 +166,103 @@ def _allowance(settings: SearchFilesSettings) -> Allowance:
     return Allowance(files, size)
 
 
-def _is_strict(call: Call[Any]) -> bool:
-    return call.workspace.options.redaction == "strict" and not call.actor.is_operator
-
-
-def _masked_too(source: str) -> Callable[[bytes], bool]:
-    """Accept a line only if what is shown of it matches as well: else searching would be a way to guess a secret."""
-    pattern = compile_search(source)
-
-    def accepts(line: bytes) -> bool:
-        text = line.decode("utf-8", "replace")
-        masked = redact.redact(text)
-        return (
-            masked == text or next(pattern.hits(masked.encode() or b"\n", len(masked.encode()) or 1), None) is not None
-        )
-
-    return accepts
-
-
 def _names(call: Call[SearchFilesSettings], page: _Page, candidates: Candidates) -> Result:
     files = candidates.files
     shown = files[page.offset : page.offset + page.limit]
-    key = ("names", page.key)
-    changed = page.offset > 0 and call.session.pages.get(key, (0, candidates.generation)) != (0, candidates.generation)
-    call.session.note_page(key, (0, candidates.generation))
-    rows = [row_of(candidates.place, path) for path in shown]
-    more = len(files) > page.offset + page.limit
-    lines = [display.name(path) for path in shown]
-    skipped = _skipped(candidates, Missed())
-    foot = _footer(page, len(shown), len(files), more, True, skipped, candidates, changed)
-    data = Data(
-        results=rows,
-        total=len(files),
-        offset=page.offset,
-        next_offset=page.offset + len(shown) if more else None,
-        complete=True,
-        consistency=candidates.consistency,
-        skipped=skipped,
+    seen = (len(files), candidates.identity)
+    changed = page.offset > 0 and call.session.pages.get(page.key, seen) != seen
+    call.session.note_page(page.key, seen)
+    found = _Found(
+        rows=[row_of(candidates.place, path) for path in shown],
+        lines=[shown_name(candidates.place, path) for path in shown],
+        total=len(files) if candidates.complete else None,
+        more=len(files) > page.offset + page.limit,
+        complete=candidates.complete,
+        missed=Missed(vanished=candidates.vanished),
+        changed=changed,
     )
-    return Result(data, body=(Plain("\n".join(lines)),), foot=("\n" if lines else "") + foot)
+    return _result(page, candidates, found)
 
 
 def _contents(page: _Page, candidates: Candidates, outcome: Outcome, cleaner: Cleaner, changed: bool) -> Result:
     rows: list[Row] = []
     lines: list[str] = []
     for index, hit in enumerate(outcome.hits):
-        row, texts = _shown(page, candidates, hit, cleaner)
+        row, texts = _shown(page, candidates.place, hit, cleaner)
         rows.append(row)
-        if page.context and index:
+        if index and hit.lines and page.context:
             lines.append("--")
         lines += texts
-    found = len(outcome.hits)
-    more = outcome.total is None if outcome.complete else False
-    if outcome.total is not None:
-        more = outcome.total > page.offset + found
-    skipped = _skipped(candidates, outcome.missed)
-    foot = _footer(page, found, outcome.total, more, outcome.complete, skipped, candidates, changed)
-    data = Data(
-        results=rows,
+    found = _Found(
+        rows=rows,
+        lines=lines,
         total=outcome.total,
-        offset=page.offset,
-        next_offset=page.offset + found if more else None,
+        more=outcome.complete if outcome.total is None else outcome.total > page.offset + len(rows) > page.offset,
         complete=outcome.complete,
-        consistency=candidates.consistency,
-        skipped=skipped,
+        missed=outcome.missed,
+        changed=changed,
     )
-    return Result(data, body=(Plain("\n".join(lines)),), foot=("\n" if lines else "") + foot)
+    return _result(page, candidates, found)
 
 
-def _shown(page: _Page, candidates: Candidates, hit: Hit, cleaner: Cleaner) -> tuple[Row, list[str]]:
+def _shown(page: _Page, place: Place, hit: Hit, cleaner: Cleaner) -> tuple[Row, list[str]]:
     """One result as a row of data and as lines of text."""
-    name = display.name(hit.path)
+    name = shown_name(place, hit.path)
     mode = page.params.output_mode
     if mode == "files_only":
-        return row_of(candidates.place, hit.path), [name]
+        return row_of(place, hit.path), [name]
     if mode == "count":
-        return row_of(candidates.place, hit.path, count=hit.count), [f"{name}:{hit.count}"]
+        return row_of(place, hit.path, count=hit.count), [f"{name}:{hit.count}"]
     texts = [(line.line_no, shown_line(line, cleaner, ROW_MAX_BYTES), line.match is not None) for line in hit.lines]
     if not page.context:
         line_no, text, _ = texts[0]
-        return row_of(candidates.place, hit.path, line=line_no, text=text), [f"{name}:{line_no}:{text}"]
+        return row_of(place, hit.path, line=line_no, text=text), [f"{name}:{line_no}:{text}"]
     lines = [f"{name}{':' if match else '-'}{line_no}{':' if match else '-'}{text}" for line_no, text, match in texts]
-    return row_of(candidates.place, hit.path, block=texts), lines
+    return row_of(place, hit.path, block=texts), lines
 
 
-def _skipped(candidates: Candidates, missed: Missed) -> Skipped:
-    names = candidates.skipped
-    found = asdict(missed)
-    found["special"] += names.special
-    found["unreadable"] += names.unreadable
-    return Skipped(ignored=names.ignored, protected=names.protected, too_deep=names.too_deep, **found)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is on the page, and what is said of it."""
+
+    rows: list[Row]
+    lines: list[str]
+    total: int | None
+    more: bool
+    complete: bool
+    missed: Missed
+    changed: bool
 
 
-def _footer(
-    page: _Page,
-    found: int,
-    total: int | None,
-    more: bool,
-    complete: bool,
-    skipped: Skipped,
-    candidates: Candidates,
-    changed: bool,
-) -> str:
-    """Which results these are, whether there are more, what was left out and how sure that is."""
-    parts = [_which(page, found, total, more)]
-    if not complete:
+def _result(page: _Page, candidates: Candidates, found: _Found) -> Result:
+    skipped = skipped_of(candidates.skipped, found.missed)
+    data = Data(
+        results=found.rows,
+        total=found.total,
+        offset=page.offset,
+        next_offset=page.offset + len(found.rows) if found.more else None,
+        complete=found.complete,
+        consistency=candidates.consistency,
+        skipped=skipped,
+    )
+    parts = [_which(page, found)]
+    if not found.complete:
         parts.append(f"the search ended after {DEADLINE_S:.0f} s and is not complete: narrow `path` or `file_glob`")
-    if changed:
-        parts.append("files of the scope changed since the page before: begin again with offset=0")
-    parts += skipped_words(skipped)
-    if candidates.consistency == "watched":
-        parts.append("watched: changes by other programs may lag")
-    if candidates.degraded:
-        parts.append(f"the watcher is degraded ({candidates.degraded}), so everything was verified")
-    return f"[{'; '.join(parts)}]"
+    if found.changed:
+        parts.append("the scope changed since the page before: begin again with offset=0")
+    parts += skipped_words(skipped) + trust_words(candidates.consistency, candidates.degraded)
+    foot = ("\n" if found.lines else "") + f"[{'; '.join(parts)}]"
+    return Result(data, body=(Plain("\n".join(found.lines)),), foot=foot)
 
 
-def _which(page: _Page, found: int, total: int | None, more: bool) -> str:
-    if not found:
-        if page.offset and total:
-            return f"no result at offset {page.offset}: there are {total} in all"
-        return "no match"
-    span = f"results {page.offset + 1}-{page.offset + found}"
-    if total is not None:
-        span += f" of {total}"
-    return f"{span}; more: call again with offset={page.offset + found}" if more else span
+def _which(page: _Page, found: _Found) -> str:
+    """Which results these are, and whether there are more."""
+    if found.rows:
+        end = page.offset + len(found.rows)
+        span = f"results {page.offset + 1}-{end}" + ("" if found.total is None else f" of {found.total}")
+        return f"{span}; more: call again with offset={end}" if found.more else span
+    if found.total is None:
+        return f"no result from offset {page.offset} on was found in time"
+    if page.offset and found.total:
+        return f"no result at offset {page.offset}: there are {found.total} in all"
+    return "no match"

@@ -1,7 +1,7 @@
 """A search in two steps: count every file's matching lines once, then show pages of that one result.
 
-What is kept of a search is small, (path, count, stamp) a file, so that a session can come back for the next page; the
-files of a page are scanned again when it is shown.
+What is kept of a search is small, path, count and the facts of its stat for a file, so that a session can come back
+for the next page; the files of a page are scanned again when it is shown.
 """
 
 from bisect import bisect_right
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from picoclawd import limits
-from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
 from picoclawd.index.scan import End, Row, Want
+from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines
 from picoclawd.workspace.opened import MakeSieve, Opened, Patterns, open_to_scan
 from picoclawd.workspace.scope import Consistency, Place
@@ -41,7 +41,7 @@ class Entry:
 
     job: Job
     count: int
-    stamp: Stamp
+    facts: Facts
     first_rows: tuple[int, ...]
 
 
@@ -145,7 +145,7 @@ class Counter:
                 hits = file.scan(want, make_sieve, census.missed, stop)
             census.complete = census.complete and hits.end is not End.STOPPED
             if hits.count:
-                census.entries.append(Entry(job, hits.count, file.stamp, tuple(row.line_no for row in hits.rows)))
+                census.entries.append(Entry(job, hits.count, file.facts, tuple(row.line_no for row in hits.rows)))
         census.close()
         return census
 
@@ -160,7 +160,7 @@ class Counter:
             with file:
                 rows = file.scan(Want(rows=last, lines=last), census.make_sieve, missed, stop).rows[first:last]
                 read = tuple(_read(file.lines, rows, context))
-                shown.append(FileLines(entry.job, read, changed=file.stamp != entry.stamp))
+                shown.append(FileLines(entry.job, read, changed=file.facts != entry.facts))
         return shown
 
     def _open(self, job: Job, missed: Missed) -> Opened | None:
@@ -174,7 +174,7 @@ class Counter:
             if file is None:
                 return True
             with file:
-                if file.stamp != entry.stamp:
+                if file.facts != entry.facts:
                     return True
         return False
 

@@ -60,7 +60,9 @@ class Lines:
     def blocks(self, rows: Sequence[Row], context: int) -> Iterator[Callable[[], tuple[BlockLine, ...]]]:
         """The blocks that matching rows make with `context` lines around each; a block is read when it is called."""
         line_nos = [row.line_no for row in rows]
-        for lines in blocks.merge(line_nos, context, None):
+        if not rows:
+            return
+        for lines in blocks.merge(line_nos, context, self._last_line(rows[-1], context)):
             first = bisect_left(line_nos, lines.start)
             last = bisect_left(line_nos, lines.stop)
             nearest = rows[max(0, last - 1) if first == last else first]  # a block's end may hold context only
@@ -82,6 +84,15 @@ class Lines:
                 read.append((line_no, self.excerpt(place, end, place)[0], None))
                 place = self._line_after(end)
         return tuple(read)
+
+    def _last_line(self, row: Row, context: int) -> int:
+        """The number of the last line of the `context` lines after a matching one, as far as the file has them."""
+        place = self._line_after(self._line_end(row.end))
+        line_no = row.line_no
+        while line_no < row.line_no + context and place < self._source.size:
+            place = self._line_after(self._line_end(place))
+            line_no += 1
+        return line_no
 
     def _start_of(self, line_no: int, anchor: Row) -> int:
         """Where a line begins, found from a matching line near it."""

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Self
 
 from picoclawd import limits
-from picoclawd.files.stamps import Stamp
 from picoclawd.index.contents import Allowance, Large, Text, Trouble
 from picoclawd.index.pattern import Encoding, SearchPattern, encoding_of
 from picoclawd.index.scan import End, FileHits, Row, Want, is_binary, scan_file, scan_stream
+from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines, Source
 from picoclawd.workspace.scope import Place
 from picoclawd.workspace.search import Missed, Searcher, Sieve, Stop, miss
@@ -25,29 +25,29 @@ def open_to_scan(searcher: Searcher, place: Place, path: bytes, patterns: Patter
     """Open a file for a `with` block; None where it has no text, which is counted."""
     found = searcher.text(place, path, Allowance(_UNBOUNDED, _UNBOUNDED))
     match found:
-        case Text(data, encoding, stamp):
+        case Text(data, encoding, facts):
             if encoding is not None:
-                return _Small(patterns, stamp, data, encoding)
+                return _Small(patterns, facts, data, encoding)
             missed.binary += 1
         case Trouble():
             miss(missed, found)
-        case Large(fd, stamp):
-            opened = _large(patterns, stamp, fd, missed)
+        case Large(fd, facts, size):
+            opened = _large(patterns, facts, fd, size, missed)
             if not isinstance(opened, _Stream):
                 os.close(fd)
             return opened
     return None
 
 
-def _large(patterns: Patterns, stamp: Stamp, fd: int, missed: Missed) -> "Opened | None":
+def _large(patterns: Patterns, facts: Facts, fd: int, size: int, missed: Missed) -> "Opened | None":
     """A large file: a stream, or whole where a match may span its lines and it is not too large for that."""
     try:
         if is_binary(os.pread(fd, limits.BINARY_SNIFF_BYTES, 0)):
             missed.binary += 1
             return None
         if not any(pattern.multiline for pattern in patterns):
-            return _Stream(patterns, stamp, fd)
-        if stamp.size > WHOLE_MAX_BYTES:
+            return _Stream(patterns, facts, fd, size)
+        if size > WHOLE_MAX_BYTES:
             missed.over_budget += 1
             return None
         with open(fd, "rb", closefd=False) as file:
@@ -55,15 +55,15 @@ def _large(patterns: Patterns, stamp: Stamp, fd: int, missed: Missed) -> "Opened
     except OSError:
         missed.unreadable += 1
         return None
-    return _Small(patterns, stamp, data, encoding_of(data))
+    return _Small(patterns, facts, data, encoding_of(data))
 
 
 class Opened:
     """A file to scan for all its patterns, to be closed by its `with` block."""
 
-    def __init__(self, patterns: Patterns, stamp: Stamp) -> None:
+    def __init__(self, patterns: Patterns, facts: Facts) -> None:
         self.patterns = patterns
-        self.stamp = stamp
+        self.facts = facts
 
     @property
     def lines(self) -> Lines:
@@ -104,8 +104,8 @@ class Opened:
 class _Small(Opened):
     """A file in memory."""
 
-    def __init__(self, patterns: Patterns, stamp: Stamp, data: bytes, encoding: Encoding) -> None:
-        super().__init__(patterns, stamp)
+    def __init__(self, patterns: Patterns, facts: Facts, data: bytes, encoding: Encoding) -> None:
+        super().__init__(patterns, facts)
         self._data = data
         self._encoding = encoding
 
@@ -121,12 +121,13 @@ class _Small(Opened):
 class _Stream(Opened):
     """A large file on disk, whose descriptor this owns."""
 
-    def __init__(self, patterns: Patterns, stamp: Stamp, fd: int) -> None:
-        super().__init__(patterns, stamp)
+    def __init__(self, patterns: Patterns, facts: Facts, fd: int, size: int) -> None:
+        super().__init__(patterns, facts)
         self._fd = fd
+        self._size = size
 
     def source(self) -> Source:
-        return Source.of_file(self._fd, self.stamp.size)
+        return Source.of_file(self._fd, self._size)
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)

@@ -14,11 +14,11 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
-from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.contents import Allowance, Contents, Large, Text, Trouble
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.scan import End, FileHits, Row, Want, scan_file, scan_stream
+from picoclawd.index.trust import Facts
 from picoclawd.text.blocks import BLOCK_MAX_LINES
 from picoclawd.workspace.excerpt import BlockLine, Lines, Source
 from picoclawd.workspace.scope import Candidates, Place
@@ -136,8 +136,8 @@ class Searcher:
     def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance) -> None:
         found = self.text(place, path, allowance)
         match found:
-            case Text(data, encoding, stamp):
-                run.sees(path, stamp)
+            case Text(data, encoding, facts):
+                run.sees(path, facts)
                 if encoding is None:
                     run.outcome.missed.binary += 1
                 elif run.literal is None or run.literal in data:
@@ -146,10 +146,10 @@ class Searcher:
                         run.take(path, hits, Lines(Source.of_bytes(data)))
             case Trouble():
                 miss(run.outcome.missed, found)
-            case Large(fd, stamp):
+            case Large(fd, facts, size):
                 try:
-                    run.sees(path, stamp)
-                    _search_large(run, path, fd, stamp)
+                    run.sees(path, facts)
+                    _search_large(run, path, fd, size)
                 except OSError:
                     run.outcome.missed.unreadable += 1
                 finally:
@@ -171,13 +171,13 @@ class Searcher:
             return Trouble.UNREADABLE
 
 
-def _search_large(run: "_Run", path: bytes, fd: int, stamp: Stamp) -> None:
+def _search_large(run: "_Run", path: bytes, fd: int, size: int) -> None:
     with open(fd, "rb", closefd=False) as stream:
         hits = scan_stream(run.query.pattern, stream.read, run.want(), run.stop)
     if hits.end is End.BINARY:
         run.outcome.missed.binary += 1
     else:
-        run.take(path, hits, Lines(Source.of_file(fd, stamp.size)))
+        run.take(path, hits, Lines(Source.of_file(fd, size)))
 
 
 class _Run:
@@ -196,9 +196,9 @@ class _Run:
     def is_over(self) -> bool:
         return self.query.stop_early and self._count >= self.query.enough
 
-    def sees(self, path: bytes, stamp: Stamp) -> None:
+    def sees(self, path: bytes, facts: Facts) -> None:
         self._files += 1
-        self._hash = hash((self._hash, path, stamp.mtime_ns, stamp.size, stamp.ino))
+        self._hash = hash((self._hash, path, facts))
         if self._files == self.query.compare_at:
             self.outcome.passed = self._hash
 

@@ -1,5 +1,4 @@
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ def test_a_real_daemon_explains(
         workspace = Path(scratch.workspace)
         (workspace / ".gitignore").write_text("# rules\nbuild/\n")
         (workspace / "build").mkdir()
-        os.chdir(workspace)
+        monkeypatch.chdir(workspace)
         assert main(["doctor", "--why", "build/x", "--json"]) == 0
         answer = json.loads(capsys.readouterr().out)
         assert main(["call", "workspace.why", "path=a", "more=1"]) == 1

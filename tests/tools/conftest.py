@@ -1,10 +1,11 @@
 """Fixtures for tool tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from tests.house import House
 
@@ -28,3 +29,24 @@ def make_house(tmp_path: Path) -> Iterator[Callable[..., House]]:
 @pytest.fixture
 def house(make_house: Callable[..., House]) -> House:
     return make_house()
+
+
+@pytest.fixture(params=["walk", "tree"])
+def make_searched(
+    request: pytest.FixtureRequest, make_house: Callable[..., House], nursery: trio.Nursery
+) -> Callable[..., Awaitable[House]]:
+    """Makes houses whose names come from fresh walks, and from the tree of a running index."""
+
+    async def make(**keys: Any) -> House:
+        house = make_house(**keys)
+        if request.param == "tree":
+            await house.start_index(nursery)
+        return house
+
+    return make
+
+
+@pytest.fixture
+async def searched(make_searched: Callable[..., Awaitable[House]]) -> House:
+    """One such house."""
+    return await make_searched()

@@ -58,7 +58,7 @@ class Ours:
             said = now
             if now != before or now.get("trigrams") == "building":
                 still_since = time.perf_counter()
-            elif time.perf_counter() - still_since > STILL_S:
+            elif not now or time.perf_counter() - still_since > STILL_S:
                 break
             time.sleep(0.01 if names_s is None else 0.05)
         print(f"     index after {time.perf_counter() - self._started:.1f} s: {said}", flush=True)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 START_TIMEOUT_S = 120.0  # watchman answers once it has crawled the tree
-ALL = ("--no-ignore", "--hidden")
+ALL = ("--no-ignore", "--hidden")  # rg and fd
+NO_CONFIG = "--no-config"
 OUR_RULES = ("--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--crlf")
 
 
@@ -37,7 +38,7 @@ class Rg:
 
     def count(self, pattern: str) -> None:
         """Matching lines of each file."""
-        subprocess.run([*self._counting(pattern)], stdout=subprocess.DEVNULL)
+        subprocess.run(self._counting(pattern), stdout=subprocess.DEVNULL)
 
     def files_with(self, pattern: str) -> int:
         """How many files match."""
@@ -45,18 +46,18 @@ class Rg:
 
     def names(self, part: str) -> None:
         """Files whose path holds a part of a name."""
-        command = [self._path, "--files", *ALL, "-g", f"*{part}*", "-g", f"**/*{part}*/**", str(self._root)]
+        command = [self._path, NO_CONFIG, "--files", *ALL, "-g", f"*{part}*", "-g", f"**/*{part}*/**", str(self._root)]
         subprocess.run(command, stdout=subprocess.DEVNULL)
 
     def lines(self, pattern: str) -> set[tuple[str, int]]:
         """Each matching line as (path, number), of the files and lines that we would search."""
-        command = [self._path, "-n", "--null", "--no-heading", *OUR_RULES, "-e", pattern, "."]
+        command = [self._path, NO_CONFIG, "-n", "--null", "--no-heading", *OUR_RULES, "-e", pattern, "."]
         output = subprocess.run(command, stdout=subprocess.PIPE, cwd=self._root).stdout
         found = (row.split(b"\0", 1) for row in output.split(b"\n") if b"\0" in row)
         return {(os.fsdecode(path).removeprefix("./"), int(rest.split(b":", 1)[0])) for path, rest in found}
 
     def _counting(self, pattern: str) -> list[str]:
-        return [self._path, "-c", *ALL, "-e", pattern, str(self._root)]
+        return [self._path, NO_CONFIG, "-c", *ALL, "-e", pattern, str(self._root)]
 
 
 class Fd:

@@ -1,0 +1,227 @@
+"""What is kept, and for how long: by age, then by size, first from the session that stored most.
+
+An agent cannot flood undo away: what a path held before a session's first change of it is kept for seven days,
+whatever else the session stores; where nothing else is left to go, its new changes are not restorable.
+
+Plans are made on a reading connection; each step is one short job of the writer, so that changes come between.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from picoclawd.history import recording
+from picoclawd.history.blobs import Blobs, Transaction
+from picoclawd.history.database import Connection, Readers
+from picoclawd.history.trash import Trash
+from picoclawd.history.writer import Writer
+
+DAY_NS = 86_400 * 1_000_000_000
+PROTECTED_NS = 7 * DAY_NS
+_STEP_ROWS = 128  # in one job: some milliseconds
+_VACUUM_PAGES = 512  # given back to the file system in one job
+_PRUNED = "its time to be kept is over"
+_CROWDED = "it was dropped to make room: the history may keep no more"
+_PARTS = ("before", "after", "addition")
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a round of retention removed. `stripped` rows lost a content and stay."""
+
+    versions: int
+    stripped: int
+    swept_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    version: int
+    path: bytes
+    session_id: str | None
+    changed_at_ns: int
+    keeps_before: bool
+    keeps_more: bool
+    trashed: bool
+
+
+class Retention:
+    """Prunes one store. Every method blocks, and may be called from any thread."""
+
+    def __init__(self, writer: Writer, readers: Readers, blobs: Blobs, trash: Trash) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._blobs = blobs
+        self._trash = trash
+
+    def used_bytes(self) -> int:
+        """Bytes of the store: the database without its free pages, the blobs beside it, the trash."""
+        with self._readers.borrow() as db:
+            return used_bytes(db)
+
+    def by_age(self, max_age_ns: int, now_ns: int) -> Pruned:
+        """Remove the versions that are older."""
+        removed = 0
+        while batch := self._older(now_ns - max_age_ns):
+            removed += self._remove(batch)
+        return Pruned(removed, 0, 0)
+
+    def by_size(self, target_bytes: int, now_ns: int, asking: str | None = "") -> Pruned:
+        """Remove versions until the store has at most `target_bytes`, as far as what is protected allows.
+
+        `asking` is the session that wants the room: those that stored less than it lose nothing for it. The default
+        stands for no session at all.
+        """
+        removed = stripped = 0
+        for session in self._by_stored():
+            for last_resort in (False, True):
+                cursor = 0
+                while self.used_bytes() > target_bytes and (rows := self._rows(session, cursor)):
+                    cursor = rows[-1].version
+                    pruned = self._thin(rows, now_ns, last_resort)
+                    removed += pruned.versions
+                    stripped += pruned.stripped
+            if session == asking or self.used_bytes() <= target_bytes:
+                break
+        return Pruned(removed, stripped, 0)
+
+    def purge(self, path: bytes) -> int:
+        """Remove every version of a path, and of all below it, and overwrite their contents on the disk."""
+        removed = 0
+        while batch := self._below(path):
+            removed += self._remove(batch, overwrite=True)
+        if removed:
+            self._writer.checkpoint()
+        return removed
+
+    def sweep(self, max_age_ns: int, now_ns: int) -> int:
+        """Remove files that no row names, count trashed ones that a crash left uncounted, give back free pages."""
+        swept = self._writer.submit(self._blobs.sweep, durable=False)
+        for found in self._trash.files():
+            if self._writer.submit(_adopting(found.number, found.file.name, found.file.size_bytes), durable=False):
+                continue
+            if found.since_ns < now_ns - max_age_ns:
+                self._trash.discard(found.file.name)
+                swept += 1
+        while self._writer.submit(_vacuum, durable=False):
+            pass
+        return swept
+
+    def _by_stored(self) -> list[str | None]:
+        """The sessions that stored something, those that stored most first; None is what came from outside."""
+        with self._readers.borrow() as db:
+            rows = db.execute(
+                "SELECT session_id FROM versions GROUP BY session_id ORDER BY sum(stored) DESC, count(*) DESC"
+            )
+            return [row[0] for row in rows]
+
+    def _rows(self, session: str | None, after: int) -> list[_Row]:
+        with self._readers.borrow() as db:
+            return _select(db, "v.session_id IS ? AND v.version > ?", session, after)
+
+    def _older(self, than_ns: int) -> list[int]:
+        with self._readers.borrow() as db:
+            return [row.version for row in _select(db, "v.changed_at < ?", than_ns)]
+
+    def _below(self, path: bytes) -> list[int]:
+        with self._readers.borrow() as db:
+            # 0 comes after / in ASCII: between them lies every path below.
+            where = "(v.path = ? OR (v.path > ? AND v.path < ?))"
+            return [row.version for row in _select(db, where, path, path + b"/", path + b"0")]
+
+    def _thin(self, rows: list[_Row], now_ns: int, last_resort: bool) -> Pruned:
+        with self._readers.borrow() as db:
+            first = {row.version for row in rows if _is_first(db, row) and row.changed_at_ns > now_ns - PROTECTED_NS}
+        protects = {row.version for row in rows if row.version in first and (row.keeps_before or row.trashed)}
+        kept = protects if last_resort else first
+        strippable = [row.version for row in rows if row.version in kept and row.keeps_more]
+        removable = [row.version for row in rows if row.version not in kept]
+        if strippable:
+            self._writer.submit(_stripping(self._blobs, strippable))
+        return Pruned(self._remove(removable) if removable else 0, len(strippable), 0)
+
+    def _remove(self, numbers: list[int], overwrite: bool = False) -> int:
+        self._writer.submit(_removing(self._blobs, self._trash, numbers, overwrite))
+        return len(numbers)
+
+
+def used_bytes(db: Connection) -> int:
+    """See `Retention.used_bytes`."""
+    pages = db.execute("PRAGMA page_count").fetchone()[0] - db.execute("PRAGMA freelist_count").fetchone()[0]
+    size: int = db.execute("PRAGMA page_size").fetchone()[0]
+    files: int = db.execute("SELECT coalesce(sum(size), 0) FROM blobs WHERE content IS NULL").fetchone()[0]
+    trashed: int = db.execute("SELECT coalesce(sum(size), 0) FROM trash").fetchone()[0]
+    return int(pages) * size + files + trashed
+
+
+def _select(db: Connection, where: str, *values: object) -> list[_Row]:
+    """The first rows that are so, oldest first. An open intent is never among them."""
+    rows = db.execute(
+        "SELECT v.version, v.path, v.session_id, v.changed_at, v.keeps_before, v.keeps_after OR v.keeps_addition, "
+        "EXISTS (SELECT 1 FROM trash WHERE trash.version = v.version) "
+        f"FROM versions v WHERE {where} AND v.state <> 'intent' ORDER BY v.version LIMIT {_STEP_ROWS}",
+        values,
+    )
+    return [_Row(*row) for row in rows]
+
+
+def _is_first(db: Connection, row: _Row) -> bool:
+    """Whether it is its session's first change of the path."""
+    earlier = db.execute(
+        "SELECT 1 FROM versions WHERE path = ? AND version < ? AND session_id IS ? LIMIT 1",
+        (row.path, row.version, row.session_id),
+    )
+    return earlier.fetchone() is None
+
+
+def _removing(blobs: Blobs, trash: Trash, numbers: list[int], overwrite: bool) -> Callable[[Transaction], None]:
+    def remove(tx: Transaction) -> None:
+        if overwrite:
+            tx.db.execute("PRAGMA secure_delete = ON")
+        for number in numbers:
+            recording.strip(tx, blobs, number, _PARTS, _PRUNED)
+            trashed = tx.db.execute("DELETE FROM trash WHERE version = ? RETURNING name", (number,)).fetchall()
+            tx.afterwards.extend(_discarding(trash, row[0]) for row in trashed)
+            tx.db.execute("DELETE FROM versions WHERE version = ?", (number,))
+        if overwrite:
+            tx.db.execute("PRAGMA secure_delete = OFF")
+
+    return remove
+
+
+def _discarding(trash: Trash, name: bytes) -> Callable[[], None]:
+    return lambda: trash.discard(name)
+
+
+def _stripping(blobs: Blobs, numbers: list[int]) -> Callable[[Transaction], None]:
+    def strip(tx: Transaction) -> None:
+        for number in numbers:
+            recording.strip(tx, blobs, number, ("after", "addition"), _CROWDED)
+
+    return strip
+
+
+def _adopting(number: int, name: bytes, size_bytes: int) -> Callable[[Transaction], bool]:
+    """Make sure that a trashed file is counted; False where it is no version's, or not its only one."""
+
+    def adopt(tx: Transaction) -> bool:
+        known = tx.db.execute("SELECT name FROM trash WHERE version = ?", (number,)).fetchone()
+        if known is not None:
+            return bool(known[0] == name)
+        if tx.db.execute("SELECT 1 FROM versions WHERE version = ?", (number,)).fetchone() is None:
+            return False
+        recording.note_trashed(tx, number, name, size_bytes)
+        return True
+
+    return adopt
+
+
+def _vacuum(tx: Transaction) -> bool:
+    """Give some free pages back to the file system; True while there are many more."""
+    tx.db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+    return bool(tx.db.execute("PRAGMA freelist_count").fetchone()[0] > _VACUUM_PAGES)
+
+
+def now_ns() -> int:
+    """The time that versions are stamped with."""
+    return time.time_ns()

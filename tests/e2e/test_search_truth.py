@@ -1,0 +1,202 @@
+"""Whatever another process does to the workspace, searches and listings say what a fresh walk and scan say."""
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from picoclawd.index.trust import Facts, Trust
+from picoclawd.text.display import from_path_bytes
+from tests.e2e.daemon import Daemon
+from tests.e2e.search_world import PATTERNS, Fresh, Other, look
+from tests.house import House
+from tests.index.truth import WithoutCtime
+
+FAULTY = str(Path(__file__).parents[1] / "index/faulty_child.py")
+Ask = Callable[..., Awaitable[dict[str, Any]]]
+
+
+def name_of(row: dict[str, Any]) -> bytes:
+    given = row.get("path_bytes")
+    if given is not None:
+        return from_path_bytes(given)
+    path: str = row.get("path") or row["name"]
+    return path.encode()
+
+
+async def every_row(ask: Ask, **params: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    offset: int | None = 0
+    while offset is not None:
+        data = (await ask("search_files", limit=200, offset=offset, **params))["data"]
+        rows += data["results"]
+        offset = data["next_offset"]
+    return rows
+
+
+async def compare(ask: Ask, fresh: Fresh, other: Other, consistency: str = "verified") -> None:
+    """Names, rows and one listing against what is there; nothing may change meanwhile."""
+    dice = other.dice
+    found = [name_of(row) for row in await every_row(ask, pattern="", target="files", consistency=consistency)]
+    assert found == list(fresh.files)
+    pattern = dice.choice(PATTERNS)
+    rows = [(name_of(row), row["line"]) for row in await every_row(ask, pattern=pattern, consistency=consistency)]
+    assert rows == fresh.rows(pattern), pattern
+    queries = [{"pattern": pattern, "file_pattern": "", "dir": "."}]
+    counted = await ask("find_files", queries=queries, limit=1000, mode="search", consistency=consistency)
+    assert counted["data"]["total"] == len({path for path, _line in rows})
+    directory = dice.choice(list(fresh.directories))
+    listed = await ask("list_dir", path=os.fsdecode(directory) or ".") if is_text(directory) else None
+    if listed is not None:
+        shown = {name_of(entry): entry["ignored"] for entry in listed["data"]["entries"]}
+        shown = {name: ignored for name, ignored in shown.items() if name not in (b".git", b".picoclaw")}
+        assert shown == fresh.directories[directory]
+
+
+def is_text(path: bytes) -> bool:
+    try:
+        path.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+async def run_in_house(base: Path, steps: int, seed: int, command: tuple[str, ...] | None) -> None:
+    """A workspace in process, its watcher as faulty as `command` makes it."""
+    with Other(base, seed) as other:
+        house = House(other.root, watcher_command=command)
+        try:
+            async with trio.open_nursery() as nursery:
+                await house.start_index(nursery)
+
+                async def ask(method: str, **params: Any) -> dict[str, Any]:
+                    return await house.call(method, session=house.operator, **params)
+
+                for _ in range(steps):
+                    await trio.to_thread.run_sync(other.step)
+                    await compare(ask, look(os.fsencode(other.root)), other)
+                nursery.cancel_scope.cancel()
+        finally:
+            house.close()
+
+
+async def run_with_daemon(base: Path, steps: int, seed: int) -> None:
+    """The real daemon, over its socket, with its own watcher."""
+    with Other(base, seed) as other, Daemon(base, root=other.root) as daemon, daemon.operator() as client:
+
+        async def ask(method: str, **params: Any) -> dict[str, Any]:
+            return client.call(method, **params)
+
+        for _ in range(steps):
+            other.step()
+            await compare(ask, look(os.fsencode(other.root)), other)
+
+
+WATCHERS = {
+    "off": None,
+    "losing half": (sys.executable, FAULTY, "half", "0.05"),
+    "twice": (sys.executable, FAULTY, "twice", "0.05"),
+}
+
+
+async def test_a_verified_search_is_right_after_every_change(tmp_path: Path) -> None:
+    await run_with_daemon(tmp_path, 100, 1)
+
+
+@pytest.mark.parametrize("watcher", list(WATCHERS))
+async def test_a_verified_search_is_right_whatever_the_watcher_says(tmp_path: Path, watcher: str) -> None:
+    await run_in_house(tmp_path, 70, 2, WATCHERS[watcher])
+
+
+class WithoutRacyRule(Trust):
+    """Believes each stat, however young, of a clock with steps of half a second."""
+
+    def facts(self, stat: os.stat_result) -> Facts:
+        ctime_ns, mtime_ns, *others = super().facts(stat)
+        return (ctime_ns // 500_000_000, mtime_ns // 500_000_000, *others)
+
+    def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("trust", [WithoutCtime, WithoutRacyRule])
+async def test_an_index_that_believes_too_much_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trust: type[Trust]
+) -> None:
+    monkeypatch.setattr("picoclawd.workspace.index.Trust", trust)
+    with pytest.RaisesGroup(AssertionError):
+        await run_in_house(tmp_path, 500, 4, None)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(10, 20))
+async def test_a_verified_search_is_right_for_long(tmp_path: Path, seed: int) -> None:
+    watcher = list(WATCHERS)[seed % 3]
+    if seed % 2:
+        await run_with_daemon(tmp_path, 5_000, seed)
+    else:
+        await run_in_house(tmp_path, 5_000, seed, WATCHERS[watcher])
+
+
+def test_a_watched_search_sees_own_writes_at_once_and_others_soon(tmp_path: Path) -> None:
+    with Other(tmp_path, 3) as other, Daemon(tmp_path, root=other.root) as daemon, daemon.client() as client:
+        for number in range(30):
+            other.step()
+            token = f"token{number}x"
+            client.call("write_file", path=f"own{number % 5}.txt", content=f"{token}\n", overwrite=True)
+            found = client.call("search_files", pattern=token, consistency="watched")
+            assert [row["path"] for row in found["data"]["results"]] == [f"own{number % 5}.txt"]
+        fresh = look(os.fsencode(other.root))
+        end = time.monotonic() + 20
+        while True:
+            data = client.call("search_files", pattern="", target="files", limit=200, consistency="watched")["data"]
+            if {name_of(row) for row in data["results"]} == set(list(fresh.files)[:200]):
+                break
+            assert time.monotonic() < end, "changes by another process were not seen"
+            time.sleep(0.05)
+
+
+def test_three_agents_see_each_others_changes_at_once(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon:
+        for number in range(200):
+            daemon.write(f"src/d{number % 9}/f{number}.py", f"def f{number}():\n    return {number}\n")
+        agents = [daemon.client() for _ in range(3)]
+        for number in range(60):
+            writer, reader, other = (agents[(number + turn) % 3] for turn in range(3))
+            path = f"src/d{number % 9}/f{number}.py"
+            writer.call("edit_file", path=path, old_text=f"return {number}", new_text=f"return answer_{number}_")
+            found = reader.call("search_files", pattern=f"answer_{number}_")
+            assert [row["path"] for row in found["data"]["results"]] == [path]
+            other.call("write_file", path=f"src/new{number}.py", content=f"fresh_{number}_\n")
+            queries = [{"pattern": f"fresh_{number}_|answer_{number}_", "file_pattern": "**/*.py"}]
+            found = reader.call("find_files", queries=queries, consistency="watched")
+            assert [row["path"] for row in found["data"]["results"]] == [path, f"src/new{number}.py"]
+            names = writer.call("search_files", pattern=f"new{number}.py", target="files")
+            assert names["data"]["results"] == [{"path": f"src/new{number}.py"}]
+
+
+def test_a_cancelled_search_is_answered_soon_and_others_are_served(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon, daemon.client() as searcher, daemon.client() as reader:
+        for number in range(200):
+            daemon.write(f"big/{number}.txt", ("abababbaab" * 12 + "\n") * 500)
+        daemon.write("small.txt", "x\n")
+        queries = [{"pattern": "(a|b)*[ab]{120}(x|y)|.*b.{60}z", "file_pattern": "*"}]
+        number = searcher.start("find_files", {"queries": queries})
+        end = time.monotonic() + 0.3
+        slowest = 0.0
+        while time.monotonic() < end:
+            began = time.monotonic()
+            reader.call("read_file", path="small.txt")
+            slowest = max(slowest, time.monotonic() - began)
+        assert slowest < 1  # 0.02 s on a machine that does nothing else
+        searcher.send(b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}\n' % number)
+        began = time.monotonic()
+        message = searcher.answer(number)
+        assert time.monotonic() - began < 2  # 0.1 s on a machine that does nothing else
+        assert "result" in message or message["error"]["code"] == -32800

@@ -1,0 +1,101 @@
+"""Bundles: searching joined texts gives what searching each file alone gives."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from picoclawd.errors import Fault
+from picoclawd.index.anchors import anchor_sets, choose
+from picoclawd.index.bundles import Bundle, Joinable, joinable, pack
+from picoclawd.index.literals import requirement
+from picoclawd.index.matcher import compile_search
+from picoclawd.index.pattern import Encoding, encoding_of
+from picoclawd.index.pieces import LINE_MAX_BYTES
+from picoclawd.index.scan import COUNT, scan_file
+
+FACTS = (0, 0, 0, 0, 0, 0, 0)
+
+TEXTS = st.lists(
+    st.text(alphabet="abfoO_ é\n\r\t\u212a(x=1)", max_size=40).map(str.encode) | st.sampled_from([b"\xef\xbb\xbffoo\r\nbar", b"\n\n\r", b"\r", b"\xef\xbb\xbf"]),
+    max_size=12,
+)
+PATTERNS = st.sampled_from(
+    [
+        "foo", "o", "", "^foo", "o$", "^$", "fo|ba", "(?i)FOO", r"\bfoo\b", "a.b", "foo|_x=", "x=1", r"foo.*\(x", "[ab]+o",
+        "é", r"\w+\s*=", "^a|b$", "(foo|bar)x?", r"f\(x|=1\)", "k", r"(?i)k", "o{2,3}", r"\r", "foo( |_)o",
+    ]
+)  # fmt: skip
+
+
+def bundle_of(texts: list[bytes]) -> Bundle:
+    files = []
+    for number, data in enumerate(texts):
+        text = joinable(data, encoding_of(data))
+        assert text is not None
+        files.append(Joinable(b"%d" % number, text, FACTS))
+    return Bundle(files)
+
+
+def alone(source: str, texts: list[bytes]) -> list[tuple[int, int]]:
+    pattern = compile_search(source)
+    counts = [(number, scan_file(pattern, data, COUNT).count) for number, data in enumerate(texts)]
+    return [(number, count) for number, count in counts if count]
+
+
+@given(PATTERNS, TEXTS)
+def test_a_bundle_counts_what_its_files_do_alone(source: str, texts: list[bytes]) -> None:
+    assert bundle_of(texts).tally(compile_search(source)) == alone(source, texts)
+
+
+@given(PATTERNS, TEXTS)
+def test_anchors_drop_no_line(source: str, texts: list[bytes]) -> None:
+    pattern = compile_search(source)
+    for anchors in anchor_sets(requirement(source)):
+        found = bundle_of(texts).tally(pattern, choose(pattern, [b"q" * 100_000]))
+        assert found == alone(source, texts), anchors
+
+
+@given(st.text(alphabet="abfo|()?*+.[]^$\\ \tx=1", max_size=12), TEXTS)
+def test_anchors_of_any_pattern_drop_no_line(source: str, texts: list[bytes]) -> None:
+    try:
+        pattern = compile_search(source)
+    except Fault:
+        return
+    if pattern.suits_bundles:
+        assert bundle_of(texts).tally(pattern, choose(pattern, [b"q" * 100_000])) == alone(source, texts)
+
+
+def test_what_is_in_every_line_is_no_anchor() -> None:
+    pattern = compile_search(r"static int .*probe\(")
+    samples = [b"static int foo(void)\n" * 100 + b"x = probe(y)\n"]
+    assert [anchor.literal for anchor in choose(pattern, samples)] != []
+    assert choose(pattern, [b"static int probe(\n" * 100]) == ()
+
+
+def test_a_dead_file_is_not_counted() -> None:
+    bundle = bundle_of([b"foo\n", b"foo\nfoo\n", b"foo\n"])
+    bundle.kill(1)
+    bundle.kill(1)
+    assert (bundle.tally(compile_search("foo")), bundle.dead) == ([(0, 1), (2, 1)], 1)
+    assert list(bundle.living()) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "data", [b"a\xffb\n", b"x" * (LINE_MAX_BYTES + 2), b"a\n" + b"x" * (LINE_MAX_BYTES + 2) + b"\nb"]
+)
+def test_what_must_be_searched_alone_is_not_joined(data: bytes) -> None:
+    assert joinable(data, encoding_of(data)) is None
+
+
+def test_long_lines_that_are_kept_whole_are_joined() -> None:
+    data = (b"x" * LINE_MAX_BYTES + b"\n") * 3
+    assert joinable(data, Encoding.ASCII) == data
+
+
+def test_texts_are_packed_in_order_and_by_size() -> None:
+    texts = [Joinable(b"%02d" % number, b"x" * 30 + b"\n", FACTS) for number in range(10)]
+    bundles = list(pack(texts, bundle_bytes=100))
+    assert [bundle.files for bundle in bundles] == [3, 3, 3, 1]
+    assert [path for bundle in bundles for path in bundle.paths] == [each.path for each in texts]
+    assert bundles[1].text_of(0) == texts[3].text
+    assert list(pack([])) == []

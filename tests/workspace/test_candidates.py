@@ -1,0 +1,99 @@
+"""Which files a search looks at: from the tree and from a walk alike."""
+
+import os
+import random
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from picoclawd.errors import Fault, Slug
+from picoclawd.workspace.scope import Candidates, OutOfTimeError, Place
+from tests.house import House
+
+FORMS = ("", "a", "b/", "*.x", "*a*", "a/**", "**/b/*.y", "{a,b}.x", "[ab]?.*", "c/d", "\n", "é")
+
+
+def no_poll(_looked: int) -> None:
+    return
+
+
+async def candidates(house: House, form: str = "", path: str = ".") -> Candidates:
+    finder = house.workspace.finder
+    place = await finder.place(house.agent.actor, house.workspace.parse(path))
+    return await finder.find(place, form, None, no_poll)
+
+
+async def test_the_tree_and_a_walk_choose_the_same(house: House, nursery: trio.Nursery) -> None:
+    dice = random.Random(3)
+    for _ in range(120):
+        name = "/".join(dice.choice(("a", "b", "c", "d", "é")) for _ in range(dice.randint(0, 3)))
+        last = dice.choice("ab") + dice.choice(("", "1", "li\nne")) + dice.choice((".x", ".y"))
+        house.write(f"{name}/{last}".lstrip("/"), "")
+    house.write_bytes_name(b"caf\xe9.x", b"")
+    house.write(".gitignore", "b/c/\n*1.x\n")
+    (house.root / "link.x").symlink_to("caf")
+    (house.root / "a/link.x").symlink_to("../.gitignore")
+    walked = [(form, path, (await candidates(house, form, path))) for form in FORMS for path in (".", "a", "b/c")]
+    await house.start_index(nursery)
+    for form, path, found in walked:
+        again = await candidates(house, form, path)
+        assert (again.files, again.skipped) == (found.files, found.skipped), (form, path)
+
+
+async def test_a_walk_that_runs_out_of_time_gives_what_it_has(house: House) -> None:
+    for number in range(1200):
+        house.write(f"{number:04}", "")
+
+    def poll(looked: int) -> None:
+        if looked >= 500:
+            raise OutOfTimeError
+
+    place = await house.workspace.finder.place(house.agent.actor, house.workspace.parse("."))
+    found = await house.workspace.finder.find(place, "", None, poll)
+    assert not found.complete
+    assert found.files == [b"%04d" % number for number in range(500)]
+
+
+async def test_a_cancelled_walk_ends(house: House) -> None:
+    house.write("a", "")
+
+    def poll(looked: int) -> None:
+        raise Fault(Slug.CANCELLED, "cancelled")
+
+    place = await house.workspace.finder.place(house.agent.actor, house.workspace.parse("."))
+    with pytest.raises(Fault):
+        await house.workspace.finder.find(place, "", None, poll)
+
+
+async def test_a_named_file_is_its_scope_whatever_its_name(house: House) -> None:
+    house.write(".gitignore", "*.log\n")
+    house.write("a.log", "")
+    assert (await candidates(house, "*.py", "a.log")).files == [b"a.log"]
+
+
+async def test_a_directory_outside_that_was_exchanged_for_a_link_is_not_walked(
+    make_house: Callable[..., House],
+) -> None:
+    house = make_house(allow_read=(r"/out/open(/|$)",))
+    outside = house.root.parent / "out"
+    for name in ("open", "closed"):
+        (outside / name).mkdir()
+        (outside / name / "a.txt").write_text("x")
+    finder = house.workspace.finder
+    place = await finder.place(house.agent.actor, house.workspace.parse(str(outside / "open")))
+    assert (await finder.find(place, "", None, no_poll)).files == [b"a.txt"]
+    (outside / "open").rename(outside / "was")
+    (outside / "open").symlink_to("closed")
+    with pytest.raises(Fault):
+        await finder.find(place, "", None, no_poll)
+
+
+def test_equal_names_have_equal_identities() -> None:
+    place = Place(b"/ws", b"", inside=True)
+    one = Candidates(place, [b"a", b"b"], "verified")
+    assert one.identity == Candidates(place, [b"a", b"b"], "watched").identity
+    assert one.identity != Candidates(place, [b"b", b"a"], "verified").identity
+    assert place.shown(b"a") == b"a"
+    assert Place(b"/out", b"", inside=False).shown(b"a") == b"/out/a"
+    assert os.fsdecode(place.absolute(b"a")) == "/ws/a"

@@ -1,0 +1,156 @@
+"""The index as a service: it builds, loads, says how far it is, and is right with and without hints."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+
+from picoclawd.errors import Fault, Slug
+from picoclawd.index.contents import Allowance, Text
+from picoclawd.workspace.index import Known
+from picoclawd.workspace.workspace import Options
+from tests.house import House
+from tests.index.model_tree import QUICK
+
+MANY = 1_000_000
+
+
+def no_poll(_looked: int) -> None:
+    return
+
+
+async def files_of(house: House, scope: bytes = b"", wanted: Any = "verified") -> list[bytes]:
+    known = await house.workspace.index.known(scope, wanted, MANY, no_poll)
+    assert known is not None
+    return known.names.files.lines()
+
+
+async def test_before_it_is_built_nothing_is_known(house: House) -> None:
+    assert await house.workspace.index.known(b"", None, MANY, no_poll) is None
+    assert house.workspace.index.state().state == "cold"
+    assert house.workspace.index.watcher_state().state == "off"
+
+
+async def test_names_are_verified_for_every_scope(house: House, nursery: trio.Nursery) -> None:
+    house.write("a/b/c.txt", "x")
+    await house.start_index(nursery)
+    house.write("a/d.txt", "x")
+    assert await files_of(house) == [b"a/b/c.txt", b"a/d.txt"]
+    assert await files_of(house, b"a/b") == [b"a/b/c.txt"]
+    assert await house.workspace.index.known(b"none", "verified", MANY, no_poll) is None
+
+
+async def test_texts_are_loaded_in_the_background_and_the_progress_is_told(house: House, nursery: trio.Nursery) -> None:
+    for number in range(300):
+        house.write(f"{number}.txt", "x\n")
+    await trio.sleep(0.03)  # out of the racy window
+    await house.start_index(nursery)
+    with trio.fail_after(10):
+        while house.workspace.index.state().done < 300:  # noqa: ASYNC110 - a thread is at work
+            await trio.sleep(0.01)
+    state = house.workspace.index.state()
+    assert (state.state, state.files, state.directories) == ("ready", 300, 1)
+    assert (state.done, state.total) == (300, 300)
+    assert state.text_bytes > 600
+    found = house.workspace.index.contents.text(b"0.txt", Allowance(0, 0))
+    assert isinstance(found, Text)
+
+
+async def test_a_load_ends_where_the_budget_is_full(make_house: Callable[..., House], nursery: trio.Nursery) -> None:
+    house = make_house(options=Options(text_cache_bytes=10_000))
+    for number in range(200):
+        house.write(f"{number:03}.txt", b"x" * 1000)
+    await trio.sleep(0.03)
+    await house.start_index(nursery)
+    with trio.fail_after(10):
+        while not 0 < house.workspace.index.state().done == house.workspace.index.state().total:  # noqa: ASYNC110
+            await trio.sleep(0.01)
+    assert house.workspace.index.state().done < 100
+    assert house.workspace.index.contents.statistics().files == 7
+
+
+async def test_an_own_write_that_the_tree_cannot_take_in_is_no_failure(
+    house: House, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await house.start_index(nursery)
+
+    def fails(path: bytes) -> None:
+        raise Fault(Slug.PATH_BUSY, "busy")
+
+    monkeypatch.setattr(house.workspace.index.tree, "noted", fails)
+    assert (await house.call("write_file", path="a.txt", content="needle\n"))["data"]["success"]
+    assert await files_of(house) == [b"a.txt"]
+
+
+async def test_watched_names_hold_what_the_watcher_told(
+    make_house: Callable[..., House], nursery: trio.Nursery
+) -> None:
+    house = make_house(watcher_command=QUICK)
+    house.write("a/b.txt", "x")
+    await house.start_index(nursery)
+    known = await watched(house)
+    assert known.names.files.lines() == [b"a/b.txt"]
+    house.write("a/c.txt", "x")
+    assert (await watched(house)).names.files.lines() == [b"a/b.txt", b"a/c.txt"]
+
+
+async def watched(house: House) -> Known:
+    """Ask until the watcher is there to be trusted."""
+    with trio.fail_after(20):
+        while True:
+            known = await house.workspace.index.known(b"", "watched", MANY, no_poll)
+            assert known is not None
+            if known.consistency == "watched":
+                return known
+            await trio.sleep(0.02)
+
+
+async def test_a_new_policy_is_heeded_before_the_next_watched_answer(
+    make_house: Callable[..., House], nursery: trio.Nursery
+) -> None:
+    house = make_house(watcher_command=QUICK, unprotect=(r"\.env$",))
+    house.write(".env", "x")
+    house.write("a.txt", "x")
+    await house.start_index(nursery)
+    assert (await watched(house)).names.files.lines() == [b".env", b"a.txt"]
+    plain = House(house.root)
+    house.workspace.reconfigure(plain.rooted.policy, house.workspace.options)
+    plain.close()
+    assert await files_of(house, wanted="watched") == [b"a.txt"]
+
+
+async def test_large_scopes_are_watched_and_say_why_where_they_cannot_be(
+    make_house: Callable[..., House], nursery: trio.Nursery
+) -> None:
+    command = ("/bin/false",)
+    house = make_house(watcher_command=command)
+    for number in range(5):
+        house.write(f"{number}", "x")
+    await house.start_index(nursery)
+    await trio.sleep(0.05)
+    known = await house.workspace.index.known(b"", None, 2, no_poll)
+    assert known is not None
+    assert known.consistency == "verified"
+    assert known.degraded
+    small = await house.workspace.index.known(b"", None, 5, no_poll)
+    assert small is not None
+    assert small.degraded is None
+
+
+async def test_texts_of_removed_files_are_dropped_by_a_sweep(house: House, nursery: trio.Nursery) -> None:
+    for number in range(10):
+        house.write(f"{number}.txt", "x\n")
+    await trio.sleep(0.03)
+    await house.start_index(nursery)
+    contents = house.workspace.index.contents
+    for number in range(10):
+        contents.text(b"%d.txt" % number, Allowance(MANY, MANY))
+    assert contents.statistics().files == 10
+    for number in range(9):
+        os.unlink(house.root / f"{number}.txt")
+    house.workspace.index.judge_again()  # makes a sweep due
+    with trio.fail_after(10):
+        while contents.statistics().files > 1:  # noqa: ASYNC110 - a thread is at work
+            await trio.sleep(0.01)
