@@ -23,7 +23,10 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction of the writer: its connection, and what is to be done once it has committed."""
+    """One transaction of the writer: its connection, and what is to be done once it has committed.
+
+    A step of `afterwards` must not raise: its transaction is over.
+    """
 
     db: Connection
     afterwards: list[Callable[[], None]] = field(default_factory=list)

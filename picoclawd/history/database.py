@@ -1,12 +1,13 @@
 """Open the history database; a damaged one is set aside and a fresh one begun. The only user of sqlite3."""
 
 import os
+import shutil
 import sqlite3
 import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from picoclawd.errors import Fault, Slug
@@ -16,6 +17,7 @@ from picoclawd.history.records import HistoryError
 
 NAME = "history.db"
 BLOBS = "blobs"
+_CORRUPT = ".corrupt-"
 _SIDECARS = ("-wal", "-shm")
 _BUSY_MS = 250  # a person's own sqlite3 may hold the lock for a moment; every edit waits as long
 _IDLE_READERS_MAX = 4
@@ -43,8 +45,10 @@ class Opened:
     notice: str | None
 
 
-def open_database(directory: str) -> Opened:
+def open_database(directory: str, log_pages: int = 1000) -> Opened:
     """Open `history.db` in a directory of ours for its one writer, made where there is none. Blocking.
+
+    `log_pages`: how long the write-ahead log grows before a commit moves it into the database.
 
     A damaged one, or one of a later release, is renamed `history.db.corrupt-<seconds>`, its blobs with it.
 
@@ -53,22 +57,22 @@ def open_database(directory: str) -> Opened:
     path = os.path.join(directory, NAME)
     _make_private(directory)
     try:
-        return Opened(_open_checked(path), None)
+        return Opened(_open_checked(path, log_pages), None)
     except _DamagedError as exc:
         why = str(exc)
     except Error as exc:
         raise HistoryError(reason_of(exc)) from exc
-    return replace_damaged(directory, why)
+    return replace_damaged(directory, why, log_pages)
 
 
-def replace_damaged(directory: str, why: str) -> Opened:
+def replace_damaged(directory: str, why: str, log_pages: int = 1000) -> Opened:
     """Set the database aside and begin a fresh one, whose versions never repeat a number of the old. Blocking."""
     path = os.path.join(directory, NAME)
     floor = _last_version(path)
     aside = _set_aside(directory)
     _make_private(directory)
     try:
-        db = _open_checked(path)
+        db = _open_checked(path, log_pages)
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('versions', ?)", (floor,))
         db.execute("INSERT INTO gaps VALUES (?)", (time.time_ns(),))
     except (Error, _DamagedError) as exc:
@@ -84,6 +88,26 @@ def is_damage(exc: BaseException) -> bool:
 def reason_of(exc: Error) -> str:
     """Say in one clause why the database did not take a change."""
     return _REASONS.get(_code(exc), f"the history database answered: {exc}")
+
+
+def empty_log(db: Connection) -> None:
+    """Move what the write-ahead log holds into the database and cut the log to nothing, unless a reader needs it."""
+    with suppress(Error):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def remove_set_aside(directory: str, older_than_s: float) -> None:
+    """Delete what was set aside before this time (seconds since 1970). Blocking."""
+    for name in os.listdir(directory):
+        ending = name.rpartition(_CORRUPT)[2].rstrip("x")
+        if _CORRUPT not in name or not ending.isdigit() or int(ending) >= older_than_s:
+            continue
+        path = os.path.join(directory, name)
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                os.unlink(path)
 
 
 class Readers:
@@ -165,10 +189,11 @@ def _make_private(directory: str) -> None:
         )
 
 
-def _open_checked(path: str) -> Connection:
+def _open_checked(path: str, log_pages: int) -> Connection:
     db = _connect(path)
     try:
         _prepare(db)
+        db.execute(f"PRAGMA wal_autocheckpoint = {log_pages}")
         _probe(db)
     except BaseException as exc:
         db.close()
@@ -231,7 +256,7 @@ def _last_version(path: str) -> int:
 
 def _set_aside(directory: str) -> str:
     """Rename the database and its blobs; return the new name."""
-    ending = f".corrupt-{int(time.time())}"
+    ending = f"{_CORRUPT}{int(time.time())}"
     while os.path.lexists(os.path.join(directory, NAME + ending)):
         ending += "x"
     for name in (BLOBS, *(NAME + sidecar for sidecar in _SIDECARS), NAME):

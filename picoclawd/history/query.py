@@ -1,12 +1,12 @@
 """Read versions and contents. Every function takes a connection for reading, and blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.history.blobs import Blobs
 from picoclawd.history.database import Connection
-from picoclawd.history.records import Applied, Version
+from picoclawd.history.records import Applied, Trashed, Version
 from picoclawd.history.schema import HAPPENED, VERSION_COLUMNS, version_of
 from picoclawd.history.trash import Trash
 
@@ -138,14 +138,10 @@ def outcome(db: Connection, op: str) -> Applied:
     return "not_applied"
 
 
-def revisions(db: Connection, blobs: Blobs, trash: Trash, path: bytes, limit: int) -> Iterator[Revision]:
-    """The states of a path, oldest first, at most the newest `limit` versions of it: what blame walks through."""
-    made = versions(db, Filter(paths=[path]), limit)[::-1]
-    if made:
-        yield Revision(None, made[0].existed, content_before(db, blobs, trash, made[0].version))
-    for one in made:
-        content = None if one.action == "delete" else content_after(db, blobs, trash, one.version)
-        yield Revision(one, one.exists, content)
+def trashed(db: Connection, number: int) -> Trashed | None:
+    """The file in the trash that a version's change removed; None where there is none."""
+    row = db.execute("SELECT name, size FROM trash WHERE version = ?", (number,)).fetchone()
+    return None if row is None else Trashed(*row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +169,8 @@ def _facts(db: Connection, number: int) -> _Facts:
 def _before(db: Connection, blobs: Blobs, trash: Trash, number: int, row: _Facts) -> bytes | None:
     if row.sha_before is not None and row.keeps_before:
         return blobs.read(db, row.sha_before)
-    trashed = db.execute("SELECT name FROM trash WHERE version = ?", (number,)).fetchone()
-    return None if trashed is None else trash.read(trashed[0])
+    removed = trashed(db, number)
+    return None if removed is None else trash.read(removed.name)
 
 
 def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.blobs import Blobs, Transaction
-from picoclawd.history.records import Action, Addition, After, Author, Before, Begun, Intent, Outcome, State, Unread
+from picoclawd.history.records import Action, Addition, Before, Begun, Intent, Outcome, State, Unread
 
 SENSITIVE = "it may hold secrets: such files are never kept"
 _NOWHERE = "what was before is not kept, so what an append made of it is not either"
@@ -57,6 +57,12 @@ def prepare(intent: Intent, refusal: str | None = None) -> Prepared:
     return Prepared(intent, before, after, addition, refusal or next(iter(unread), None))
 
 
+def sizes(intent: Intent) -> list[int]:
+    """The bytes of each content that an intent brings along."""
+    after = intent.after.data if isinstance(intent.after, Addition) else intent.after
+    return [len(content) for content in (intent.before, after) if isinstance(content, bytes)]
+
+
 def record(tx: Transaction, blobs: Blobs, prepared: Prepared, state: State = "intent") -> Begun:
     """Insert the intent; before it, as `external`, a change that nobody told us of."""
     intent = prepared.intent
@@ -82,7 +88,9 @@ def finish(tx: Transaction, blobs: Blobs, version: int, outcome: Outcome) -> Non
 def strip(tx: Transaction, blobs: Blobs, version: int, parts: tuple[str, ...], reason: str) -> None:
     """Take contents (`before`, `after`, `addition`) from a version and leave its row, which then says why."""
     for part in parts:
-        row = tx.db.execute(f"SELECT sha_{part} FROM versions WHERE version = ? AND keeps_{part}", (version,)).fetchone()
+        row = tx.db.execute(
+            f"SELECT sha_{part} FROM versions WHERE version = ? AND keeps_{part}", (version,)
+        ).fetchone()
         if row is not None:
             freed = blobs.release(tx, row[0])
             tx.db.execute(

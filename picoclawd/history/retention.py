@@ -6,13 +6,15 @@ whatever else the session stores; where nothing else is left to go, its new chan
 Plans are made on a reading connection; each step is one short job of the writer, so that changes come between.
 """
 
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from picoclawd.history import recording
+from picoclawd.errors import Fault
+from picoclawd.history import database, recording
 from picoclawd.history.blobs import Blobs, Transaction
 from picoclawd.history.database import Connection, Readers
+from picoclawd.history.schema import HAPPENED
 from picoclawd.history.trash import Trash
 from picoclawd.history.writer import Writer
 
@@ -66,32 +68,24 @@ class Retention:
             removed += self._remove(batch)
         return Pruned(removed, 0, 0)
 
-    def by_size(self, target_bytes: int, now_ns: int, asking: str | None = "") -> Pruned:
-        """Remove versions until the store has at most `target_bytes`, as far as what is protected allows.
+    def by_size(self, target_bytes: int, now_ns: int) -> Pruned:
+        """Remove versions until the store has at most `target_bytes`, as far as what is protected allows."""
+        return self._thin_sessions(self._by_stored(), target_bytes, now_ns)
 
-        `asking` is the session that wants the room: those that stored less than it lose nothing for it. The default
-        stands for no session at all.
-        """
-        removed = stripped = 0
-        for session in self._by_stored():
-            for last_resort in (False, True):
-                cursor = 0
-                while self.used_bytes() > target_bytes and (rows := self._rows(session, cursor)):
-                    cursor = rows[-1].version
-                    pruned = self._thin(rows, now_ns, last_resort)
-                    removed += pruned.versions
-                    stripped += pruned.stripped
-            if session == asking or self.used_bytes() <= target_bytes:
-                break
-        return Pruned(removed, stripped, 0)
+    def make_room(self, target_bytes: int, now_ns: int, session_id: str | None) -> Pruned:
+        """Do the same for a session that wants to store: those that stored less than it lose nothing for it."""
+        order = self._by_stored()
+        if session_id in order:
+            order = order[: order.index(session_id) + 1]
+        return self._thin_sessions(order, target_bytes, now_ns)
 
     def purge(self, path: bytes) -> int:
-        """Remove every version of a path, and of all below it, and overwrite their contents on the disk."""
+        """Remove every version of a path, and of all below it; what held their contents in the database is zeroed."""
         removed = 0
         while batch := self._below(path):
             removed += self._remove(batch, overwrite=True)
         if removed:
-            self._writer.checkpoint()
+            self._writer.submit(_emptying_the_log, durable=False)
         return removed
 
     def sweep(self, max_age_ns: int, now_ns: int) -> int:
@@ -103,9 +97,26 @@ class Retention:
             if found.since_ns < now_ns - max_age_ns:
                 self._trash.discard(found.file.name)
                 swept += 1
-        while self._writer.submit(_vacuum, durable=False):
-            pass
+        self._vacuum(0)
         return swept
+
+    def _thin_sessions(self, sessions: list[str | None], target_bytes: int, now_ns: int) -> Pruned:
+        removed = stripped = 0
+        for session in sessions:
+            for last_resort in (False, True):
+                cursor = 0
+                while self.used_bytes() > target_bytes and (rows := self._rows(session, cursor)):
+                    cursor = rows[-1].version
+                    pruned = self._thin(rows, now_ns, last_resort)
+                    removed += pruned.versions
+                    stripped += pruned.stripped
+        # Some free pages are left for what comes next: without a bound they would add to the files beside them.
+        self._vacuum(target_bytes // 16)
+        return Pruned(removed, stripped, 0)
+
+    def _vacuum(self, keep_bytes: int) -> None:
+        while self._writer.submit(_vacuuming(keep_bytes), durable=False):
+            pass
 
     def _by_stored(self) -> list[str | None]:
         """The sessions that stored something, those that stored most first; None is what came from outside."""
@@ -168,7 +179,7 @@ def _select(db: Connection, where: str, *values: object) -> list[_Row]:
 def _is_first(db: Connection, row: _Row) -> bool:
     """Whether it is its session's first change of the path."""
     earlier = db.execute(
-        "SELECT 1 FROM versions WHERE path = ? AND version < ? AND session_id IS ? LIMIT 1",
+        f"SELECT 1 FROM versions v WHERE path = ? AND version < ? AND session_id IS ? AND {HAPPENED} LIMIT 1",
         (row.path, row.version, row.session_id),
     )
     return earlier.fetchone() is None
@@ -190,7 +201,11 @@ def _removing(blobs: Blobs, trash: Trash, numbers: list[int], overwrite: bool) -
 
 
 def _discarding(trash: Trash, name: bytes) -> Callable[[], None]:
-    return lambda: trash.discard(name)
+    def discard() -> None:
+        with suppress(Fault, OSError):  # what stays is swept later
+            trash.discard(name)
+
+    return discard
 
 
 def _stripping(blobs: Blobs, numbers: list[int]) -> Callable[[Transaction], None]:
@@ -216,12 +231,18 @@ def _adopting(number: int, name: bytes, size_bytes: int) -> Callable[[Transactio
     return adopt
 
 
-def _vacuum(tx: Transaction) -> bool:
-    """Give some free pages back to the file system; True while there are many more."""
-    tx.db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
-    return bool(tx.db.execute("PRAGMA freelist_count").fetchone()[0] > _VACUUM_PAGES)
+def _vacuuming(keep_bytes: int) -> Callable[[Transaction], bool]:
+    def vacuum(tx: Transaction) -> bool:
+        """Give some free pages back to the file system; True while there are more than are to be kept."""
+        keep_pages = keep_bytes // tx.db.execute("PRAGMA page_size").fetchone()[0]
+        free = tx.db.execute("PRAGMA freelist_count").fetchone()[0] - keep_pages
+        if free > 0:
+            tx.db.execute(f"PRAGMA incremental_vacuum({min(free, _VACUUM_PAGES)})").fetchall()
+        return bool(free > _VACUUM_PAGES)
+
+    return vacuum
 
 
-def now_ns() -> int:
-    """The time that versions are stamped with."""
-    return time.time_ns()
+def _emptying_the_log(tx: Transaction) -> None:
+    """Checkpoint once the transaction is over, so that nothing is left in the log. Readers may hinder it for now."""
+    tx.afterwards.append(lambda: database.empty_log(tx.db))

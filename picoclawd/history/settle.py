@@ -9,8 +9,8 @@ from picoclawd.files import stamps
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.blobs import Blobs
 from picoclawd.history.database import Connection
-from picoclawd.history.records import Action, Applied
 from picoclawd.history.recording import Image, stamp_of
+from picoclawd.history.records import Action, Applied
 
 
 class Verdict(Enum):
@@ -78,8 +78,8 @@ def open_intents(db: Connection, blobs: Blobs) -> list[OpenIntent]:
 def judge(intent: OpenIntent, on_disk: bytes | None, found: Stamp | None = None) -> Verdict:
     """Compare an intent with the file's bytes, None for no file, and its stamp. Pure.
 
-    COMPLETED means for an append: add `rest(intent, len(on_disk))` first. What is neither the old nor the new content is
-    UNKNOWN: somebody changed it since.
+    COMPLETED means for an append: add `rest(intent, len(on_disk))` first. What is neither the old nor the new content
+    is UNKNOWN: somebody changed it since.
     """
     if intent.appends and intent.before.exists:
         old_size = intent.before.size_bytes or 0

@@ -117,7 +117,7 @@ class Trash:
 
 
 def _name(number: int, name: bytes) -> bytes:
-    return b"%d-%b" % (number, name)[: limits.NAME_MAX_BYTES]
+    return (b"%d-" % number + name)[: limits.NAME_MAX_BYTES]
 
 
 def _check(target: Target, expected: Stamp) -> None:

@@ -20,6 +20,7 @@ from picoclawd.history.records import HistoryError
 ResultT = TypeVar("ResultT")
 Work = Callable[[Transaction], ResultT]
 
+_CLOSED = "the history is closed"
 _RIDE_S = 0.02  # how long what nobody waits for waits for a commit to ride on
 _RIDERS_MAX = 256  # then it is written, also when jobs keep coming
 _GROUP_MAX = 256  # jobs in one transaction: its log must stay small
@@ -103,7 +104,7 @@ class Writer:
     def _put(self, job: _Job) -> None:
         with self._gate:
             if self._closing:
-                raise HistoryError("the history is closed")
+                raise HistoryError(_CLOSED)
             if not job.waited:
                 self._pending += 1
             self._queue.put(job)
@@ -114,6 +115,16 @@ class Writer:
                 pass
         finally:
             self._close_database()
+            self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        """Answer whoever still waits, which is somebody only where a bug ended the thread."""
+        with self._gate:
+            self._closing = True
+        while not self._queue.empty():
+            job = self._queue.get_nowait()
+            if job is not None:
+                job.result.set_exception(HistoryError(_CLOSED))
 
     def _round(self) -> bool:
         """Take what waits and commit it; False at the end."""
@@ -146,15 +157,19 @@ class Writer:
     def _commit(self, group: list[_Job]) -> None:
         """Commit a group; where that fails, each job alone, so that one cannot fail the others."""
         try:
-            results = self._transact(group)
+            results, afterwards = self._transact(group)
         except Exception as exc:  # noqa: BLE001 - it belongs to the thread that waits, which gets it
             self._recover(group, exc)
             return
         self._written(sum(not job.waited for job in group))
-        for job, result in zip(group, results, strict=True):
-            job.result.set_result(result)
+        try:
+            for step in afterwards:
+                step()
+        finally:
+            for job, result in zip(group, results, strict=True):
+                job.result.set_result(result)
 
-    def _transact(self, group: list[_Job]) -> list[object]:
+    def _transact(self, group: list[_Job]) -> tuple[list[object], list[Callable[[], None]]]:
         durable = any(job.durable for job in group)
         db = self._ready()
         self._set_synchronous(db, "FULL" if durable else "NORMAL")
@@ -168,9 +183,7 @@ class Writer:
                 db.execute("ROLLBACK")
             raise
         self._count(group, durable)
-        for step in tx.afterwards:
-            step()
-        return results
+        return results, tx.afterwards
 
     def _ready(self) -> Connection:
         """The connection; a fresh one where the last was found damaged. Raises: HistoryError."""

@@ -121,6 +121,11 @@ class Contents:
         """Whether a text is kept, fresh or not."""
         return relative in self._texts
 
+    def is_binary(self, relative: bytes) -> bool:
+        """Whether a file was found to have no text when it was read."""
+        kept = self._texts.get(relative)
+        return kept is not None and kept.encoding is None and kept.trusted
+
     def recheck(self, relative: bytes) -> bool:
         """Follow a hint that a file changed: forget it unless a stat says otherwise. True where it changed."""
         kept = self._texts.get(relative)
@@ -169,6 +174,10 @@ class Contents:
     def room(self) -> int:
         """How many more bytes of text would be kept."""
         return max(0, self._max_bytes - self._bytes - self._held - _ENTRY_BYTES)
+
+    def loose_bytes(self) -> int:
+        """How much is kept here, and not elsewhere."""
+        return self._bytes
 
     def statistics(self) -> ContentsStatistics:
         """Count what is kept."""

@@ -7,19 +7,22 @@ bundles with many dead files anew. Nothing here is the truth: `check` asks the d
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from picoclawd.index.anchors import choose
 from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, pack
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
-from picoclawd.index.literals import Query
+from picoclawd.index.literals import Query, requirement, trigram_query
 from picoclawd.index.pathblob import order_key
+from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.trust import Trust
 
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place
 JOIN_BYTES = 4 * BUNDLE_BYTES  # kept singly: below that, joining makes bundles too small
 _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
+_SAMPLES = 8  # bundles by which anchors are judged
 _CHUNK = 500  # files looked at between two polls
 
 
@@ -58,6 +61,11 @@ class Cover:
 
     parts: list[Part] = field(default_factory=list)
     singles: list[bytes] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The bundles that hold any of the files."""
+        return frozenset(part.number for part in self.parts)
 
 
 class Corpus:
@@ -206,8 +214,21 @@ class Corpus:
             cover.parts.append(Part(number, bundle, None if all(marks) else marks))
         return cover
 
-    def check(self, cover: Cover, poll: Callable[[int], None]) -> list[bytes]:
-        """Ask the disk whether joined files still are what they were; those that are not are given, and forgotten."""
+    def searchable(self, files: Sequence[bytes], trusts_hints: bool) -> tuple[list[bytes], int]:
+        """Of files that are not joined, those that may have text, and how many are known to have none.
+
+        With `trusts_hints` a file that was binary is believed to be so still.
+        """
+        if not trusts_hints:
+            return list(files), 0
+        texts = [path for path in files if not self._contents.is_binary(path)]
+        return texts, len(files) - len(texts)
+
+    def check(self, cover: Cover, stop: Callable[[], bool]) -> list[bytes]:
+        """Ask the disk whether joined files still are what they were; those that are not are given, and forgotten.
+
+        `stop` ends it: then the search is over, too.
+        """
         changed: list[bytes] = []
         looked = 0
         facts_of, root_fd, stat = self._trust.facts, self._root_fd, os.stat
@@ -217,8 +238,8 @@ class Corpus:
                 if not part.wants(index):
                     continue
                 looked += 1
-                if looked % _CHUNK == 0:
-                    poll(looked)
+                if looked % _CHUNK == 0 and stop():
+                    break
                 try:
                     if facts_of(stat(path, dir_fd=root_fd, follow_symlinks=False)) == bundle.facts[index]:
                         continue
@@ -228,6 +249,34 @@ class Corpus:
         for path in changed:
             self.forget(path)
         return changed
+
+    def sift(self, files: Sequence[bytes], cover: Cover, pattern: SearchPattern) -> Iterator[bytes]:
+        """Those of the files, which `cover` is of, that may match, in their order; a bundle is searched when the first
+        of its files comes up."""
+        parts = {part.number: part for part in self.narrow(cover, trigram_query(requirement(pattern.source)))}
+        alone = frozenset(cover.singles)
+        numbers = cover.numbers
+        anchors = choose(pattern, [part.bundle.text for part in list(parts.values())[:_SAMPLES]])
+        matching: dict[int, frozenset[bytes]] = {}
+        for path in files:
+            place = None if path in alone else self._places.get(path)
+            if place is None:
+                yield path
+                continue
+            part = parts.get(place[0])
+            if part is None:
+                if place[0] not in numbers:  # it was joined meanwhile
+                    yield path
+                continue
+            if place[0] not in matching:
+                found = part.bundle.tally(pattern, anchors)
+                matching[place[0]] = frozenset(part.bundle.paths[index] for index, _count in found)
+            if path in matching[place[0]]:
+                yield path
+
+    def loose_bytes(self) -> int:
+        """How much is kept singly."""
+        return self._contents.loose_bytes()
 
     def narrow(self, cover: Cover, query: Query) -> list[Part]:
         """The parts whose bundles may hold what a query needs; all of them while the matrix is not whole."""

@@ -140,7 +140,7 @@ def _status(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:
         "version": door.facts.version,
         "workspace": display.data_name(workspace.root)[0],
         "uptime_s": round(now - door.facts.started_at, 3),
-        "index": {**msgspec.to_builtins(workspace.index.state()), "trigrams": "off"},
+        "index": msgspec.to_builtins(workspace.index.state()),
         "watcher": msgspec.to_builtins(workspace.index.watcher_state()),
         "probes": msgspec.to_builtins(workspace.probes),
         "sessions": [_session_row(session) for session in workspace.sessions.live()],

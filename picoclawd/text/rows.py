@@ -191,6 +191,16 @@ class _Lines:
 
     def next(self) -> bytes | None:
         """The line here, without its ending, cut at what is kept; None at the end of the text."""
+        stop = self._chunk.find(b"\n", self._at)
+        if not 0 <= stop - self._at <= self._keep_bytes:
+            return self._next_in_parts()
+        line = self._chunk[self._at : stop]
+        self._at = stop + 1
+        self._line_no += 1
+        return line.removesuffix(b"\r")
+
+    def _next_in_parts(self) -> bytes | None:
+        """As `next`, for a line that reaches over chunks, is the last, or is longer than what is kept."""
         parts: list[bytes] = []
         kept = 0
         while True:

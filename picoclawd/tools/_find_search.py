@@ -8,8 +8,8 @@ from msgspec import UNSET
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.index.matcher import compile_search
 from picoclawd.index.pathblob import order_key
+from picoclawd.index.pattern import SearchPattern
 from picoclawd.text.window import MATCH_ROW_MAX_BYTES
 from picoclawd.tools._find import Data, Found, Params
 from picoclawd.tools._find_names import Scope, candidates_of
@@ -19,6 +19,7 @@ from picoclawd.tools._skipped import skipped_of, skipped_words, trust_words
 from picoclawd.tools._spec import Call, Cleaner, Deferred, Plain, Result, Settings
 from picoclawd.tools._stop import Stop
 from picoclawd.workspace.census import Census, Entry, FileLines, Job
+from picoclawd.workspace.scope import Candidates
 
 DEADLINE_S = 30.0
 LIMIT_MAX = 1000
@@ -70,7 +71,7 @@ async def search_lines(call: Call[Settings], params: Params, stop: Stop) -> Defe
     room = limits.DATA_MAX_BYTES_OPERATOR if call.actor.is_operator else limits.DATA_MAX_BYTES_AGENT
     page = _Page(params, census, params.offset > 0 and kept is None, room)
     if params.output == "files":
-        entries = census.entries[params.offset : page.end]
+        entries = await call.workspace.counter.filled(census.entries[params.offset : page.end], stop)
         changed = kept is not None and await call.workspace.counter.has_changed(entries, stop)
         stop.check()
         return Deferred(lambda cleaner: _result(page, _files(entries, changed)))
@@ -82,6 +83,7 @@ async def search_lines(call: Call[Settings], params: Params, stop: Stop) -> Defe
 
 async def _count(call: Call[Settings], params: Params, stop: Stop) -> Census:
     scope = Scope()
+    make_sieve = sieve_maker(call)
     jobs: dict[bytes, Job] = {}
     for index, query in enumerate(params.queries):
         if query.pattern is UNSET:
@@ -90,11 +92,14 @@ async def _count(call: Call[Settings], params: Params, stop: Stop) -> Census:
                 "find_files: a search needs `pattern`, a regular expression, in every query.",
                 path=f"$.queries[{index}].pattern",
             )
-        pattern = compile_search(query.pattern, multiline=params.multiline)
+        pattern = call.workspace.patterns.compile(query.pattern, multiline=params.multiline)
         form = "" if query.file_pattern is UNSET else query.file_pattern
         candidates = await candidates_of(call, query, form, params, stop)
         scope.add(candidates)
         place = candidates.place
+        if _is_one_pass(params, candidates, pattern) and make_sieve is None:
+            census = await call.workspace.counter.count_all(candidates, pattern, stop)
+            return _described(census, scope)
         for path in candidates.files:
             key = path if place.inside else place.absolute(path)
             known = jobs.get(key)
@@ -105,7 +110,16 @@ async def _count(call: Call[Settings], params: Params, stop: Stop) -> Census:
     ordered = list(jobs.values())
     if len(params.queries) > 1:
         ordered.sort(key=lambda job: (not job.place.inside, order_key(job.place.shown(job.path))))
-    census = await call.workspace.counter.count(ordered, stop, sieve_maker(call))
+    return _described(await call.workspace.counter.count(ordered, stop, make_sieve), scope)
+
+
+def _is_one_pass(params: Params, candidates: Candidates, pattern: SearchPattern) -> bool:
+    """Whether joined texts can be searched: of one pattern that looks at lines, in files of the workspace."""
+    place = candidates.place
+    return len(params.queries) == 1 and place.inside and place.file is None and pattern.suits_bundles
+
+
+def _described(census: Census, scope: Scope) -> Census:
     census.skipped, census.consistency, census.degraded = scope.skipped, scope.consistency, scope.degraded
     census.complete = census.complete and scope.complete
     return census
@@ -117,8 +131,9 @@ def _files(entries: Sequence[Entry], changed: bool) -> _Shown:
     for entry in entries:
         place, path = entry.job.place, entry.job.path
         row = row_of(place, path)
-        rows.append(Found(path=row.path, path_bytes=row.path_bytes, count=entry.count, lines=list(entry.first_rows)))
-        lines.append(f"{shown_name(place, path)}: {entry.count} ({', '.join(map(str, entry.first_rows))})")
+        first = list(entry.first_rows or ())
+        rows.append(Found(path=row.path, path_bytes=row.path_bytes, count=entry.count, lines=first))
+        lines.append(f"{shown_name(place, path)}: {entry.count} ({', '.join(map(str, first))})")
     return _Shown(rows, lines, changed)
 
 

@@ -22,9 +22,9 @@ _FOOT_CHARS = 400  # what `_foot` takes at the most
 _NAME_MAX_CHARS = 200  # of a name in `content`; `data` has it whole
 _UNSHOWN_NAMED_MAX = 20  # of the rows that did not fit: enough for the next call
 
-# How files begin that hold a document and no text of their own.
+_PDF = b"%PDF-"  # may begin with 8 KiB that look like text
+# How binary files begin that hold a document.
 _DOCUMENTS: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"%PDF-", "PDF document"),
     (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
     (0, b"\xff\xd8\xff", "JPEG image"),
     (0, b"GIF8", "GIF image"),
@@ -167,6 +167,11 @@ def _refuse_no_text(head: bytes, entry: FileParam, path: WsPath) -> None:
 
 
 def _document(head: bytes) -> str | None:
+    """What kind of document begins so; None for text, also where a text's words are some format's mark."""
+    if head.startswith(_PDF):
+        return "PDF document"
+    if not encodings.is_binary(head):
+        return None
     for place, magic, name in _DOCUMENTS:
         if head.startswith(magic, place):
             return name

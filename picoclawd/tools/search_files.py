@@ -8,7 +8,6 @@ from msgspec import UNSET, UnsetType
 
 from picoclawd import limits
 from picoclawd.index.contents import Allowance
-from picoclawd.index.matcher import compile_search
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.text.window import ROW_MAX_BYTES
 from picoclawd.tools._rows import Row, row_of, shown_line, shown_name
@@ -115,7 +114,7 @@ async def search_files(call: Call[SearchFilesSettings], params: Params) -> Resul
     given = params.path if params.path.strip() or params.path_bytes is not UNSET else "."
     path = call.workspace.parse(given, None if params.path_bytes is UNSET else params.path_bytes)
     stop = Stop(call.cancelled, DEADLINE_S)
-    pattern = None if params.target == "files" else compile_search(params.pattern)
+    pattern = None if params.target == "files" else call.workspace.patterns.compile(params.pattern)
     place = await call.workspace.finder.place(call.actor, path)
     wanted = None if params.consistency is UNSET else params.consistency
     form = params.pattern if pattern is None else params.file_glob

@@ -7,22 +7,30 @@ for the next page; the files of a page are scanned again when it is shown.
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+
+import trio
 
 from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.index.anchors import choose
+from picoclawd.index.corpus import Corpus, Part
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
+from picoclawd.index.literals import requirement, trigram_query
+from picoclawd.index.pathblob import order_key
+from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.scan import End, Row, Want
 from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines
 from picoclawd.workspace.opened import MakeSieve, Opened, Patterns, open_to_scan
-from picoclawd.workspace.scope import Consistency, Place
+from picoclawd.workspace.scope import Candidates, Consistency, Place
 from picoclawd.workspace.search import LineHit, Missed, Searcher, Stop
 
 FIRST_ROWS = 5  # row numbers that a file's entry names
 KEPT_MAX = 8  # searches of a session
 KEPT_BYTES_MAX = 16 * limits.MIB  # of all of them together
+_SAMPLES = 8  # bundles by which anchors are judged
 _ENTRY_BYTES = 250  # an entry without its path
 
 
@@ -37,12 +45,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file with matches, as it was when they were counted."""
+    """A file with matches, as it was when they were counted. `first_rows` is None where they were not looked for."""
 
     job: Job
     count: int
     facts: Facts
-    first_rows: tuple[int, ...]
+    first_rows: tuple[int, ...] | None
 
 
 @dataclass(slots=True)
@@ -112,16 +120,94 @@ class Kept:
         return sum(census.size_bytes for census in self._kept.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a pattern is counted: which bundles, by which anchors, and which files alone; `binary` ones have no text."""
+
+    pattern: SearchPattern
+    anchors: tuple[SearchPattern, ...]
+    parts: list[Part]
+    alone: list[bytes]
+    binary: int
+
+
 class Counter:
     """Counts, and shows pages. One for a workspace."""
 
-    def __init__(self, searcher: Searcher, threads: Threads) -> None:
+    def __init__(self, searcher: Searcher, corpus: Corpus, threads: Threads) -> None:
         self._searcher = searcher
+        self._corpus = corpus
         self._threads = threads
 
     async def count(self, jobs: Sequence[Job], stop: Stop, make_sieve: MakeSieve | None = None) -> Census:
         """Search every file to its end; `stop` ends it, with what was counted so far."""
         return await self._threads.run(Lane.SCAN, self._count, jobs, stop, make_sieve)
+
+    async def count_all(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> Census:
+        """The same for one pattern over many files of the workspace: joined texts are searched as one.
+
+        Files that only their trigrams speak of are not opened. With `verified` candidates each is asked of the disk
+        first, with `watched` ones the watcher's word counts.
+        """
+        plan = await self._threads.run(Lane.SCAN, self._plan, candidates, pattern, stop)
+        halves = plan.parts[::2], plan.parts[1::2]
+        tallies: list[list[Entry]] = []
+
+        async def tally(parts: Sequence[Part]) -> None:
+            tallies.append(await self._threads.run(Lane.SCAN, self._tally, candidates.place, plan, parts, stop))
+
+        async with trio.open_nursery() as nursery:
+            for parts in halves:
+                if parts:
+                    nursery.start_soon(tally, parts)
+        jobs = [Job(candidates.place, path, (pattern,)) for path in plan.alone]
+        census = await self.count(jobs, stop, None) if jobs else Census()
+        census.complete = census.complete and not stop()
+        for entries in tallies:
+            census.entries += entries
+        census.entries.sort(key=lambda entry: order_key(entry.job.path))
+        census.missed.binary += plan.binary
+        census.close()
+        return census
+
+    def _plan(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> "_Plan":
+        cover = self._corpus.cover(candidates.files)
+        alone = cover.singles
+        if candidates.consistency == "verified":
+            alone = alone + self._corpus.check(cover, stop)
+        parts = self._corpus.narrow(cover, trigram_query(requirement(pattern.source)))
+        step = max(1, len(parts) // _SAMPLES)
+        anchors = choose(pattern, [part.bundle.text for part in parts[::step]])
+        return _Plan(pattern, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched"))
+
+    def _tally(self, place: Place, plan: "_Plan", parts: Sequence[Part], stop: Stop) -> list[Entry]:
+        entries: list[Entry] = []
+        patterns = (plan.pattern,)
+        for part in parts:
+            if stop():
+                break
+            bundle = part.bundle
+            for index, count in bundle.tally(plan.pattern, plan.anchors):
+                if part.wants(index):
+                    entries.append(Entry(Job(place, bundle.paths[index], patterns), count, bundle.facts[index], None))
+        return entries
+
+    async def filled(self, entries: Sequence[Entry], stop: Stop) -> list[Entry]:
+        """The same entries, all with their first rows."""
+        if all(entry.first_rows is not None for entry in entries):
+            return list(entries)
+        return await self._threads.run(Lane.SCAN, self._filled, entries, stop)
+
+    def _filled(self, entries: Sequence[Entry], stop: Stop) -> list[Entry]:
+        return [entry if entry.first_rows is not None else self._with_rows(entry, stop) for entry in entries]
+
+    def _with_rows(self, entry: Entry, stop: Stop) -> Entry:
+        file = self._open(entry.job, Missed())
+        if file is None:
+            return replace(entry, first_rows=())
+        with file:
+            rows = file.scan(Want(rows=FIRST_ROWS, lines=FIRST_ROWS), None, Missed(), stop).rows
+        return replace(entry, first_rows=tuple(row.line_no for row in rows))
 
     async def lines(self, census: Census, offset: int, limit: int, context: int, stop: Stop) -> list[FileLines]:
         """The matching lines `offset` to `offset + limit` of a census, with `context` lines around each."""

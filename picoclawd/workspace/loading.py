@@ -4,12 +4,16 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import trio
 
+from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.contents import Allowance, Contents, Large, Trouble
+from picoclawd.index.contents import Allowance, Large, Trouble
+from picoclawd.index.corpus import Corpus
 
+JOIN_AT_BYTES = 16 * limits.MIB  # joining copies: little at a time, so that memory does not double
 STEP_S = 0.004  # of a thread, and of the GIL in between: others hardly notice
 _PAUSE_MIN_S = 0.002
 _MISSES_MAX = 64  # files in a row that do not fit any more: the budget is as good as full
@@ -30,12 +34,13 @@ class Progress:
 class Loader:
     """Fill `contents` from the files that `names` gives, whenever that is due. `names` blocks; None: not known yet."""
 
-    def __init__(self, contents: Contents, threads: Threads, names: Callable[[], list[bytes] | None]) -> None:
+    def __init__(self, contents: Corpus, threads: Threads, names: Callable[[], list[bytes] | None]) -> None:
         self._contents = contents
         self._threads = threads
         self._names = names
         self._due = trio.Event()
         self._progress = Progress(0, 0)
+        self._trigrams: Literal["cold", "building", "ready"] = "cold"
 
     def due(self) -> None:
         """Ask for another round: there are new names. On the loop."""
@@ -53,6 +58,23 @@ class Loader:
             files = await self._threads.run(Lane.INDEX, self._names)
             if files is not None:
                 await self._load(files)
+                await self._index()
+
+    def trigrams(self) -> Literal["cold", "building", "ready"]:
+        """How far the trigrams of what was loaded are."""
+        return self._trigrams
+
+    async def _index(self) -> None:
+        """Join what was loaded, and note its trigrams, in small steps too."""
+        self._trigrams = "building"
+        await self._threads.run(Lane.READ, self._contents.join)
+        while not await self._threads.run(Lane.READ, self._index_step):
+            await trio.sleep(_PAUSE_MIN_S)
+        self._trigrams = "ready"
+
+    def _index_step(self) -> bool:
+        end = time.monotonic() + STEP_S
+        return self._contents.index_trigrams(lambda: time.monotonic() > end)
 
     async def _load(self, files: list[bytes]) -> None:
         done = misses = 0
@@ -60,6 +82,8 @@ class Loader:
             began = trio.current_time()
             done, misses = await self._threads.run(Lane.READ, self._step, files, done, misses)
             self._progress = Progress(done, len(files))
+            if self._contents.loose_bytes() > JOIN_AT_BYTES:
+                await self._threads.run(Lane.READ, self._contents.join)
             await trio.sleep(max(_PAUSE_MIN_S, trio.current_time() - began))
         self._progress = Progress(done, done)
 

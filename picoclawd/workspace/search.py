@@ -5,7 +5,7 @@ never fails because one file does: it is counted and passed over.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -15,7 +15,8 @@ from picoclawd.files import paths
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.contents import Allowance, Contents, Large, Text, Trouble
+from picoclawd.index.contents import Allowance, Large, Text, Trouble
+from picoclawd.index.corpus import Corpus
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.scan import End, FileHits, Row, Want, scan_file, scan_stream
 from picoclawd.index.trust import Facts
@@ -24,6 +25,7 @@ from picoclawd.workspace.excerpt import BlockLine, Lines, Source
 from picoclawd.workspace.scope import Candidates, Place
 
 Stop = Callable[[], bool]
+UNFILTERED = 200  # files: some 4 ms, in which a common word fills a page
 # Given matching rows, the file's lines and when to stop, gives the rows that the reader may know of.
 Sieve = Callable[[Sequence[Row], Lines, Stop], tuple[Row, ...]]
 
@@ -96,8 +98,8 @@ class Missed:
 class Outcome:
     """A page of results. `total` is None where the search ended before it knew; not `complete`: it was stopped.
 
-    `seen` is how many files were searched, and a hash over their names and stamps; `passed` is that hash when as many
-    files had been searched as `Query.compare_at` says: equal hashes mean that the scope did not change in between.
+    `seen` is how many files had matches, and a hash over their names and stats; `passed` is that hash when there had
+    been as many as `Query.compare_at` says: equal hashes mean that no page before this one would be another now.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -111,7 +113,7 @@ class Outcome:
 class Searcher:
     """Searches. One for a workspace."""
 
-    def __init__(self, rooted: Rooted, contents: Contents, threads: Threads) -> None:
+    def __init__(self, rooted: Rooted, contents: Corpus, threads: Threads) -> None:
         self._rooted = rooted
         self._contents = contents
         self._threads = threads
@@ -124,32 +126,45 @@ class Searcher:
         run = _Run(query, stop)
         run.outcome.complete = candidates.complete
         run.outcome.missed.vanished = candidates.vanished
-        for path in candidates.files:
+        for path in self._may_match(query, candidates, stop):
             if stop():
                 run.outcome.complete = False
                 break
             self._search_file(run, candidates.place, path, allowance)
             if run.is_over:
                 break
-        return run.finish(candidates.identity)
+        run.outcome.complete = run.outcome.complete and not stop()
+        return run.finish()
+
+    def _may_match(self, query: Query, candidates: Candidates, stop: Stop) -> Iterator[bytes]:
+        """The candidates, but for those that a filter proves to hold no match. A page of what is everywhere is full
+        before a filter pays."""
+        files = candidates.files
+        yield from files[:UNFILTERED]
+        rest = files[UNFILTERED:]
+        if not rest or not candidates.place.inside or not query.pattern.suits_bundles:
+            yield from rest
+            return
+        cover = self._contents.cover(rest)
+        if candidates.consistency == "verified":
+            cover.singles += self._contents.check(cover, stop)
+        yield from self._contents.sift(rest, cover, query.pattern)
 
     def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance) -> None:
         found = self.text(place, path, allowance)
         match found:
             case Text(data, encoding, facts):
-                run.sees(path, facts)
                 if encoding is None:
                     run.outcome.missed.binary += 1
                 elif run.literal is None or run.literal in data:
                     hits = scan_file(run.query.pattern, data, run.want(), run.stop, encoding)
                     if hits.count or hits.truncated_lines or hits.end is End.STOPPED:
-                        run.take(path, hits, Lines(Source.of_bytes(data)))
+                        run.take(path, facts, hits, Lines(Source.of_bytes(data)))
             case Trouble():
                 miss(run.outcome.missed, found)
             case Large(fd, facts, size):
                 try:
-                    run.sees(path, facts)
-                    _search_large(run, path, fd, size)
+                    _search_large(run, path, facts, fd, size)
                 except OSError:
                     run.outcome.missed.unreadable += 1
                 finally:
@@ -171,13 +186,13 @@ class Searcher:
             return Trouble.UNREADABLE
 
 
-def _search_large(run: "_Run", path: bytes, fd: int, size: int) -> None:
+def _search_large(run: "_Run", path: bytes, facts: Facts, fd: int, size: int) -> None:
     with open(fd, "rb", closefd=False) as stream:
         hits = scan_stream(run.query.pattern, stream.read, run.want(), run.stop)
     if hits.end is End.BINARY:
         run.outcome.missed.binary += 1
     else:
-        run.take(path, hits, Lines(Source.of_file(fd, size)))
+        run.take(path, facts, hits, Lines(Source.of_file(fd, size)))
 
 
 class _Run:
@@ -196,7 +211,7 @@ class _Run:
     def is_over(self) -> bool:
         return self.query.stop_early and self._count >= self.query.enough
 
-    def sees(self, path: bytes, facts: Facts) -> None:
+    def _sees(self, path: bytes, facts: Facts) -> None:
         self._files += 1
         self._hash = hash((self._hash, path, facts))
         if self._files == self.query.compare_at:
@@ -218,7 +233,7 @@ class _Run:
             case Shape.BLOCKS:
                 return Want(rows=left * BLOCK_MAX_LINES if query.stop_early else None)
 
-    def take(self, path: bytes, hits: FileHits, lines: Lines) -> None:
+    def take(self, path: bytes, facts: Facts, hits: FileHits, lines: Lines) -> None:
         """Add what was found in one file."""
         self.outcome.missed.truncated_lines += hits.truncated_lines
         if hits.end is End.STOPPED:
@@ -231,6 +246,7 @@ class _Run:
             self.outcome.complete = self.outcome.complete and not self.stop()
         if not count:
             return
+        self._sees(path, facts)
         match self.query.shape:
             case Shape.FILES | Shape.COUNTS:
                 self._add(lambda: Hit(path, count))
@@ -249,14 +265,11 @@ class _Run:
             self.outcome.hits.append(make())
         self._count += 1
 
-    def finish(self, identity: int) -> Outcome:
-        """The outcome, in a scope of this identity."""
+    def finish(self) -> Outcome:
         outcome = self.outcome
         if outcome.complete and not self.is_over:
             outcome.total = self._count
-        outcome.seen = (self._files, hash((identity, self._hash)))
-        if outcome.passed is not None:
-            outcome.passed = hash((identity, outcome.passed))
+        outcome.seen = (self._files, self._hash)
         return outcome
 
 

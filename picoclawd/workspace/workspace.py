@@ -11,6 +11,7 @@ from picoclawd.files.policy import Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Threads
+from picoclawd.index.matcher import PatternCache
 from picoclawd.index.watcher import COMMAND
 from picoclawd.text import display
 from picoclawd.workspace.artifacts import Artifacts
@@ -62,8 +63,9 @@ class Workspace:
         )
         self.changer = Changer(rooted, self.locks, self.threads, options.new_file_mode, self.index.noted)
         self.finder = Finder(rooted, self.index, self.threads, options.verify_files_max)
+        self.patterns = PatternCache()
         self.searcher = Searcher(rooted, self.index.contents, self.threads)
-        self.counter = Counter(self.searcher, self.threads)
+        self.counter = Counter(self.searcher, self.index.contents, self.threads)
         self.leftovers: tuple[str, ...] = ()
 
     @property

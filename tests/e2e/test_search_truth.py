@@ -200,3 +200,16 @@ def test_a_cancelled_search_is_answered_soon_and_others_are_served(tmp_path: Pat
         message = searcher.answer(number)
         assert time.monotonic() - began < 2  # 0.1 s on a machine that does nothing else
         assert "result" in message or message["error"]["code"] == -32800
+
+
+def test_the_status_tells_how_far_the_index_is(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon, daemon.client() as client:
+        for number in range(20):
+            daemon.write(f"{number}.txt", "x\n")
+        end = time.monotonic() + 20
+        while (status := client.call("workspace.status"))["data"]["index"]["state"] != "ready":
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert "index: ready" in status["content"]
+        assert status["data"]["index"].keys() >= {"trigrams", "files", "directories", "text_bytes", "done", "total"}
+        assert status["data"]["watcher"]["state"] in ("ok", "degraded")

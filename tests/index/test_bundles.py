@@ -16,7 +16,8 @@ from picoclawd.index.scan import COUNT, scan_file
 FACTS = (0, 0, 0, 0, 0, 0, 0)
 
 TEXTS = st.lists(
-    st.text(alphabet="abfoO_ é\n\r\t\u212a(x=1)", max_size=40).map(str.encode) | st.sampled_from([b"\xef\xbb\xbffoo\r\nbar", b"\n\n\r", b"\r", b"\xef\xbb\xbf"]),
+    st.text(alphabet="abfoO_ é\n\r\t\u212a(x=1)", max_size=40).map(str.encode)
+    | st.sampled_from([b"\xef\xbb\xbffoo\r\nbar", b"\n\n\r", b"\r", b"\xef\xbb\xbf"]),
     max_size=12,
 )
 PATTERNS = st.sampled_from(

@@ -54,7 +54,7 @@ class Tree:
         """Matching lines by file, as a search that verifies counts them."""
         pattern = compile_search(source)
         cover = self.corpus.cover(self.names())
-        alone = cover.singles + self.corpus.check(cover, lambda looked: None)
+        alone = cover.singles + self.corpus.check(cover, lambda: False)
         found: dict[bytes, int] = {}
         for part in self.corpus.narrow(cover, trigram_query(requirement(source))):
             for index, count in part.bundle.tally(pattern):

@@ -140,7 +140,7 @@ def test_a_file_over_a_mebibyte_is_refused_before_and_after() -> None:
 
 
 def test_a_replacement_that_would_explode_is_refused_before_it_is_made() -> None:
-    assert fault(b"a" * 500_000, Target("a", "b" * 1_000_000, replace_all=True)).slug is Slug.TOO_LARGE
+    assert fault(b"a" * 50_000, Target("a", "b" * 1_000_000, replace_all=True)).slug is Slug.TOO_LARGE
 
 
 def test_one_exact_target_does_what_old_text_does() -> None:
@@ -151,7 +151,7 @@ def test_one_exact_target_does_what_old_text_does() -> None:
 
 def test_many_places_do_not_make_it_slow() -> None:
     began = time.perf_counter()
-    apply_targets(b"a" * 300_000 + b"\r\n", [Target("a", "b\n", replace_all=True)])
+    apply_targets(b"a" * 100_000 + b"\r\n", [Target("a", "b\n", replace_all=True)])
     fault(b"ab" * 500_000, *(Target(f"{number}", "x" * 1000) for number in range(256)))
     apply_targets("“a”".encode() * 20_000 + b"\r\n", [Target('"a"', '"b"', replace_all=True)])
     assert time.perf_counter() - began < 10.0

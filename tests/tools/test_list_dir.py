@@ -88,3 +88,22 @@ async def test_an_outside_directory_needs_a_match_for_itself_and_each_entry(make
     (outside / "a.txt").write_text("a")
     (outside / "b.bin").write_text("b")
     assert (await house.call("list_dir", path=str(outside)))["content"] == "FILE: a.txt"
+
+
+async def test_what_rules_ignore_is_told_and_outside_nothing_is(make_house: Callable[..., House]) -> None:
+    house = make_house(allow_read_outside=True)
+    house.write(".gitignore", "*.log\nout/\n")
+    for name in ("a.log", "b.txt", "out/c.txt", ".git/config"):
+        house.write(name, "")
+    entries = (await house.call("list_dir"))["data"]["entries"]
+    assert {entry["name"]: entry["ignored"] for entry in entries} == {
+        ".git": None,
+        ".gitignore": False,
+        "a.log": True,
+        "b.txt": False,
+        "out": True,
+    }
+    outside = house.root.parent / "out"
+    (outside / "a.log").write_text("")
+    entries = (await house.call("list_dir", path=str(outside)))["data"]["entries"]
+    assert [entry["ignored"] for entry in entries] == [None]

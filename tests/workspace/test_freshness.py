@@ -22,7 +22,7 @@ from picoclawd.workspace.freshness import (
     check_overwrite,
     is_unchanged,
 )
-from picoclawd.workspace.ledger import Entry
+from picoclawd.workspace.ledger import Entry, Ledger, Pins
 
 SETTINGS: list[Setting] = ["content", "mtime", "anchors"]
 
@@ -281,3 +281,15 @@ def test_the_file_under_the_lock_is_one_to_check(tmp_path: Path) -> None:
             check(guard(None), old)
     finally:
         os.close(fd)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a61_an_own_write_is_fresh_and_a_formatter_after_it_is_told(setting: Setting) -> None:
+    ledger = Ledger(Pins())
+    written = Text(b"a = 1\nb=2\n", mtime_ns=7)
+    assert written.stamp is not None
+    ledger.note_write(b"/w/f.txt", written.stamp, written.sha256(), written.data)
+    entry = ledger.entry(b"/w/f.txt")
+    assert check(guard(entry, setting), written) == Fresh()
+    fault = refused(guard(entry, setting), Text(b"a = 1\nb = 2\n", mtime_ns=8))
+    assert "-b=2\n+b = 2" in fault.excerpt

@@ -1,0 +1,129 @@
+"""What the tables hold after an intent: above all, when a change by somebody else is recorded before it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from picoclawd.files.stamps import Stamp
+from picoclawd.history import recording
+from picoclawd.history.query import Filter
+from picoclawd.history.records import Addition, Intent, Outcome, Unread
+from tests.history.conftest import ME, OTHER, Made, sha
+
+
+def listed(made: Made, path: bytes = b"notes.txt") -> list[str]:
+    """The actions on a path, oldest first."""
+    return [v.action for v in made.history.versions(Filter(paths=[path]), 100)][::-1]
+
+
+def test_a_first_pre_image_is_kept_and_is_no_version(made: Made) -> None:
+    number = made.change(b"was there", b"new")
+    assert listed(made) == ["modify"]
+    assert made.history.content_before(number) == b"was there"
+
+
+def test_a_pre_image_that_is_not_the_last_post_image_is_an_external_version(made: Made) -> None:
+    made.change(b"0", b"1")
+    ours = made.change(b"by hand", b"2", author=OTHER)
+    external = made.history.versions(Filter(), 10)[1]
+    assert external.action == "external" and external.version == ours - 1
+    assert (external.sha256_before, external.sha256_after) == (sha(b"1"), sha(b"by hand"))
+    assert (external.session_id, external.tool, external.client, external.task_id) == (None, None, None, None)
+    assert made.history.content_before(external.version) == b"1"
+    assert made.history.content_after(external.version) == b"by hand"
+
+
+def test_a_file_removed_or_made_by_hand_is_one_too(made: Made) -> None:
+    made.change(b"0", b"1")
+    made.change(None, b"2")
+    removed = made.history.versions(Filter(), 10)[1]
+    assert removed.action == "external" and not removed.exists and removed.restorable
+    made.change(b"2", None)
+    made.change(b"from nowhere", b"3")
+    assert listed(made) == ["modify", "external", "create", "delete", "external", "modify"]
+
+
+def test_our_own_changes_in_a_row_are_not(made: Made) -> None:
+    made.change(None, b"1")
+    made.change(b"1", Addition(b"2"), action="append")
+    made.change(b"12", b"3")
+    made.change(b"3", None)
+    made.change(None, b"4", action="restore")
+    assert listed(made) == ["create", "append", "modify", "delete", "restore"]
+
+
+def test_a_change_that_came_to_nothing_moves_no_state(made: Made) -> None:
+    made.change(b"0", b"1")
+    made.history.finish(made.begin(b"1", b"failed").version, Outcome("not_applied"))
+    made.change(b"1", b"2")
+    assert listed(made) == ["modify", "modify"]
+
+
+def test_after_an_unknown_outcome_either_of_its_states_is_ours(made: Made) -> None:
+    made.history.finish(made.begin(b"0", b"1").version, Outcome("unknown"))
+    made.change(b"0", b"2")
+    made.history.finish(made.begin(b"2", b"3").version, Outcome("unknown"))
+    made.change(b"3", b"4")
+    assert "external" not in listed(made)
+    made.history.finish(made.begin(b"4", b"5").version, Outcome("unknown"))
+    made.change(b"neither", b"6")
+    assert listed(made).count("external") == 1
+
+
+def test_of_files_never_hashed_the_size_tells(made: Made) -> None:
+    made.change(Unread(100), Addition(b"12345"), action="append")
+    made.change(Unread(105), Addition(b"6"), action="append")
+    assert listed(made) == ["append", "append"]
+    made.change(Unread(50), Addition(b"7"), action="append")
+    assert listed(made) == ["append", "append", "external", "append"]
+
+
+def test_an_unread_hash_is_compared(made: Made) -> None:
+    made.change(b"0", b"1")
+    made.change(Unread(1, sha256=sha(b"1")), b"2")
+    made.change(Unread(1, sha256=sha(b"x")), b"3")
+    assert listed(made) == ["modify", "modify", "external", "modify"]
+
+
+def test_an_unread_content_that_is_kept_already_is_undoable(made: Made) -> None:
+    made.change(b"0", b"1")
+    number = made.change(Unread(1, sha256=sha(b"1")), b"2")
+    assert made.history.version(number).undoable
+    assert made.history.content_before(number) == b"1"
+
+
+def test_a_sensitive_file_is_not_kept_through_a_copy_of_it_either(made: Made) -> None:
+    made.change(None, b"token", path=b"copy.txt")
+    number = made.change(b"token", b"new token", path=b".env", sensitive=True)
+    made.change(b"by hand", b"newer", path=b".env", sensitive=True)
+    for version in made.history.versions(Filter(paths=[b".env"]), 10):
+        assert not version.undoable and made.history.content_before(version.version) is None
+        assert version.reason == recording.SENSITIVE
+    assert made.history.version(number).sha256_before == sha(b"token"), "the hash tells whether it was changed"
+
+
+def test_paths_are_bytes_and_each_has_a_life_of_its_own(made: Made) -> None:
+    for path in (b"caf\xe9.txt", b"a\nb", b"CAF\xc9.TXT", "na\u00efve".encode()):
+        made.change(None, path, path=path)
+    for path in (b"caf\xe9.txt", b"a\nb", b"CAF\xc9.TXT", "na\u00efve".encode()):
+        assert [v.path for v in made.history.versions(Filter(paths=[path]), 10)] == [path]
+
+
+def test_the_sizes_of_an_intent_are_those_of_its_bytes() -> None:
+    assert recording.sizes(Intent(b"x", "append", Unread(10**9), Addition(b"abc"))) == [3]
+    assert recording.sizes(Intent(b"x", "modify", b"12", b"3456")) == [2, 4]
+    assert recording.sizes(Intent(b"x", "delete", b"12", None, ME)) == [2]
+
+
+def test_a_refusal_keeps_the_hashes_and_no_content() -> None:
+    prepared = recording.prepare(Intent(b"x", "modify", b"a", Addition(b"b")), "it is full")
+    assert prepared.contents == [] and prepared.reason == "it is full"
+    assert prepared.after.sha == bytes.fromhex(sha(b"ab"))
+
+
+@given(st.builds(Stamp, *([st.integers(0, 2**63)] * 7)))
+def test_a_stamp_comes_back_from_its_text(stamp: Stamp) -> None:
+    assert recording.stamp_of(recording.stamp_text(stamp)) == stamp
+
+
+def test_no_stamp_is_no_text() -> None:
+    assert recording.stamp_text(None) is None and recording.stamp_of(None) is None
