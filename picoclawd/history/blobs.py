@@ -47,15 +47,14 @@ class Blobs:
         """Count one more use of a content, stored if it was not; return the bytes that it brought into the store."""
         if tx.db.execute("UPDATE blobs SET uses = uses + 1 WHERE sha = ?", (sha,)).rowcount:
             return 0
-        inline: bytes | None = content
-        if len(content) > INLINE_MAX_BYTES:
-            inline = None
-            if not os.path.exists(self._path(sha)):  # staged, and swept since
-                self._write(sha, content)
-        tx.db.execute(
-            "INSERT INTO blobs (sha, size, uses, content) VALUES (?, ?, 1, ?)",
-            (sha, len(content), inline),
-        )
+        in_file = len(content) > INLINE_MAX_BYTES
+        blob = tx.db.execute(
+            "INSERT INTO blobs (sha, size, uses, in_file) VALUES (?, ?, 1, ?)", (sha, len(content), in_file)
+        ).lastrowid
+        if not in_file:
+            tx.db.execute("INSERT INTO contents (blob, content) VALUES (?, ?)", (blob, content))
+        elif not os.path.exists(self._path(sha)):  # staged, and swept since
+            self._write(sha, content)
         return len(content)
 
     def hold(self, tx: Transaction, sha: bytes) -> bool:
@@ -65,22 +64,22 @@ class Blobs:
     def release(self, tx: Transaction, sha: bytes) -> int:
         """Count one use less; without any the content goes. Return the bytes that this freed."""
         tx.db.execute("UPDATE blobs SET uses = uses - 1 WHERE sha = ?", (sha,))
-        gone = tx.db.execute("SELECT content IS NULL, size FROM blobs WHERE sha = ? AND uses <= 0", (sha,)).fetchone()
+        gone = tx.db.execute("SELECT blob, in_file, size FROM blobs WHERE sha = ? AND uses <= 0", (sha,)).fetchone()
         if gone is None:
             return 0
-        tx.db.execute("DELETE FROM blobs WHERE sha = ?", (sha,))
-        if gone[0]:
+        blob, in_file, size = gone
+        tx.db.execute("DELETE FROM blobs WHERE blob = ?", (blob,))
+        tx.db.execute("DELETE FROM contents WHERE blob = ?", (blob,))
+        if in_file:
             tx.afterwards.append(lambda: self._unlink(tx.db, sha))
-        return int(gone[1])
+        return int(size)
 
     def read(self, db: Connection, sha: bytes) -> bytes | None:
         """Read a content whole; None where it is not kept, or is no longer what was stored."""
-        row = db.execute("SELECT content, size FROM blobs WHERE sha = ?", (sha,)).fetchone()
-        if row is None:
+        if not _known(db, sha):
             return None
-        content: bytes | None = row[0]
-        if content is None:
-            content = self._read_file(sha)
+        row = db.execute("SELECT content FROM contents JOIN blobs USING (blob) WHERE sha = ?", (sha,)).fetchone()
+        content = self._read_file(sha) if row is None else bytes(row[0])
         return content if content is not None and hashlib.sha256(content).digest() == sha else None
 
     def sweep(self, tx: Transaction) -> int:

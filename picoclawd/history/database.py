@@ -21,7 +21,7 @@ _CORRUPT = ".corrupt-"
 _SIDECARS = ("-wal", "-shm")
 _BUSY_MS = 250  # a person's own sqlite3 may hold the lock for a moment; every edit waits as long
 _IDLE_READERS_MAX = 4
-_WAL_KEPT_BYTES = 4 * 1024 * 1024  # a log that one large transaction blew up is cut back to this
+_PAGE_BYTES = 4096  # SQLite's default
 _PRIMARY = 0xFF  # the low byte of an extended result code
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _REASONS = {
@@ -194,6 +194,8 @@ def _open_checked(path: str, log_pages: int) -> Connection:
     try:
         _prepare(db)
         db.execute(f"PRAGMA wal_autocheckpoint = {log_pages}")
+        # A log that one large transaction blew up is cut back to this when it is begun anew.
+        db.execute(f"PRAGMA journal_size_limit = {log_pages * _PAGE_BYTES}")
         _probe(db)
     except BaseException as exc:
         db.close()
@@ -226,13 +228,12 @@ def _prepare(db: Connection) -> None:
         db.executescript(f"{schema.TABLES} PRAGMA user_version = {schema.SCHEMA_VERSION}; COMMIT;")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    db.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
 
 
 def _probe(db: Connection) -> None:
     """Touch every table, so that gross damage is found now; a full check of a large store takes seconds."""
     try:
-        for table in ("versions", "blobs", "trash", "gaps"):
+        for table in ("versions", "blobs", "contents", "trash", "gaps"):
             db.execute(f"SELECT * FROM {table} ORDER BY rowid DESC LIMIT 1").fetchone()
         db.execute("SELECT version FROM versions WHERE state = 'intent' LIMIT 1").fetchone()
     except sqlite3.OperationalError as exc:

@@ -198,7 +198,14 @@ def _close(tx: Transaction, version: int, state: State, outcome: Outcome) -> Non
 def note_trashed(tx: Transaction, version: int, name: bytes, size_bytes: int) -> None:
     """Record which file in the trash holds what a version removed."""
     tx.db.execute("INSERT OR REPLACE INTO trash (version, name, size) VALUES (?, ?, ?)", (version, name, size_bytes))
-    tx.db.execute("UPDATE versions SET stored = stored + ? WHERE version = ?", (size_bytes, version))
+
+
+def forget_trashed(tx: Transaction, version: int, reason: str) -> list[bytes]:
+    """Record that the trash no longer holds what a version removed; the names that it had there."""
+    names = [row[0] for row in tx.db.execute("DELETE FROM trash WHERE version = ? RETURNING name", (version,))]
+    if names:
+        tx.db.execute("UPDATE versions SET reason = ? WHERE version = ?", (reason, version))
+    return names
 
 
 def stamp_text(stamp: Stamp | None) -> str | None:

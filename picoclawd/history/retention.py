@@ -21,7 +21,7 @@ from picoclawd.history.writer import Writer
 DAY_NS = 86_400 * 1_000_000_000
 PROTECTED_NS = 7 * DAY_NS
 _STEP_ROWS = 128  # in one job: some milliseconds
-_VACUUM_PAGES = 512  # given back to the file system in one job
+_VACUUM_PAGES = 64  # given back to the file system in one job
 _PRUNED = "its time to be kept is over"
 _CROWDED = "it was dropped to make room: the history may keep no more"
 _PARTS = ("before", "after", "addition")
@@ -44,7 +44,15 @@ class _Row:
     changed_at_ns: int
     keeps_before: bool
     keeps_more: bool
+    stored_bytes: int
     trashed: bool
+
+
+# The columns of `_Row`, in its order.
+_ROW = (
+    "v.version, v.path, v.session_id, v.changed_at, v.keeps_before, v.keeps_after OR v.keeps_addition, v.stored, "
+    "EXISTS (SELECT 1 FROM trash WHERE trash.version = v.version)"
+)
 
 
 class Retention:
@@ -57,9 +65,14 @@ class Retention:
         self._trash = trash
 
     def used_bytes(self) -> int:
-        """Bytes of the store: the database without its free pages, the blobs beside it, the trash."""
+        """Bytes of the store: the database without its free pages, and the blobs beside it."""
         with self._readers.borrow() as db:
             return used_bytes(db)
+
+    def trash_bytes(self) -> int:
+        """Bytes in the trash. They have a bound of their own: a removed file took its place on the disk before."""
+        with self._readers.borrow() as db:
+            return trash_bytes(db)
 
     def by_age(self, max_age_ns: int, now_ns: int) -> Pruned:
         """Remove the versions that are older."""
@@ -78,6 +91,19 @@ class Retention:
         if session_id in order:
             order = order[: order.index(session_id) + 1]
         return self._thin_sessions(order, target_bytes, now_ns)
+
+    def trash_by_size(self, target_bytes: int, now_ns: int) -> int:
+        """Empty the trash down to `target_bytes`, oldest first, from the session with the most in it; count the files.
+
+        What a session removed is kept for seven days, unless it had changed the file itself before.
+        """
+        discarded = 0
+        for number in self._discardable(now_ns):
+            if self.trash_bytes() <= target_bytes:
+                break
+            self._writer.submit(_emptying(self._trash, number))
+            discarded += 1
+        return discarded
 
     def purge(self, path: bytes) -> int:
         """Remove every version of a path, and of all below it; what held their contents in the database is zeroed."""
@@ -105,7 +131,8 @@ class Retention:
         for session in sessions:
             for last_resort in (False, True):
                 cursor = 0
-                while self.used_bytes() > target_bytes and (rows := self._rows(session, cursor)):
+                while (excess := self.used_bytes() - target_bytes) > 0 and (rows := self._rows(session, cursor)):
+                    rows = _enough(rows, excess)
                     cursor = rows[-1].version
                     pruned = self._thin(rows, now_ns, last_resort)
                     removed += pruned.versions
@@ -125,6 +152,15 @@ class Retention:
                 "SELECT session_id FROM versions GROUP BY session_id ORDER BY sum(stored) DESC, count(*) DESC"
             )
             return [row[0] for row in rows]
+
+    def _discardable(self, now_ns: int) -> list[int]:
+        with self._readers.borrow() as db:
+            rows = [_Row(*row) for row in db.execute(f"SELECT {_ROW} FROM versions v JOIN trash t USING (version)")]
+            weight = dict(
+                db.execute("SELECT session_id, sum(size) FROM versions JOIN trash USING (version) GROUP BY session_id")
+            )
+            free = [row for row in rows if row.changed_at_ns <= now_ns - PROTECTED_NS or not _is_first(db, row)]
+        return [row.version for row in sorted(free, key=lambda row: (-weight[row.session_id], row.version))]
 
     def _rows(self, session: str | None, after: int) -> list[_Row]:
         with self._readers.borrow() as db:
@@ -160,20 +196,31 @@ def used_bytes(db: Connection) -> int:
     """See `Retention.used_bytes`."""
     pages = db.execute("PRAGMA page_count").fetchone()[0] - db.execute("PRAGMA freelist_count").fetchone()[0]
     size: int = db.execute("PRAGMA page_size").fetchone()[0]
-    files: int = db.execute("SELECT coalesce(sum(size), 0) FROM blobs WHERE content IS NULL").fetchone()[0]
-    trashed: int = db.execute("SELECT coalesce(sum(size), 0) FROM trash").fetchone()[0]
-    return int(pages) * size + files + trashed
+    files: int = db.execute("SELECT coalesce(sum(size), 0) FROM blobs WHERE in_file").fetchone()[0]
+    return int(pages) * size + files
+
+
+def trash_bytes(db: Connection) -> int:
+    """See `Retention.trash_bytes`."""
+    return int(db.execute("SELECT coalesce(sum(size), 0) FROM trash").fetchone()[0])
 
 
 def _select(db: Connection, where: str, *values: object) -> list[_Row]:
     """The first rows that are so, oldest first. An open intent is never among them."""
     rows = db.execute(
-        "SELECT v.version, v.path, v.session_id, v.changed_at, v.keeps_before, v.keeps_after OR v.keeps_addition, "
-        "EXISTS (SELECT 1 FROM trash WHERE trash.version = v.version) "
-        f"FROM versions v WHERE {where} AND v.state <> 'intent' ORDER BY v.version LIMIT {_STEP_ROWS}",
+        f"SELECT {_ROW} FROM versions v WHERE {where} AND v.state <> 'intent' ORDER BY v.version LIMIT {_STEP_ROWS}",
         values,
     )
     return [_Row(*row) for row in rows]
+
+
+def _enough(rows: list[_Row], excess_bytes: int) -> list[_Row]:
+    """The first rows that may free so much, at least one: a step takes no more than it must."""
+    for count, row in enumerate(rows, 1):
+        excess_bytes -= row.stored_bytes
+        if excess_bytes <= 0:
+            return rows[:count]
+    return rows
 
 
 def _is_first(db: Connection, row: _Row) -> bool:
@@ -191,13 +238,21 @@ def _removing(blobs: Blobs, trash: Trash, numbers: list[int], overwrite: bool) -
             tx.db.execute("PRAGMA secure_delete = ON")
         for number in numbers:
             recording.strip(tx, blobs, number, _PARTS, _PRUNED)
-            trashed = tx.db.execute("DELETE FROM trash WHERE version = ? RETURNING name", (number,)).fetchall()
-            tx.afterwards.extend(_discarding(trash, row[0]) for row in trashed)
+            trashed = recording.forget_trashed(tx, number, _PRUNED)
+            tx.afterwards.extend(_discarding(trash, name) for name in trashed)
             tx.db.execute("DELETE FROM versions WHERE version = ?", (number,))
         if overwrite:
             tx.db.execute("PRAGMA secure_delete = OFF")
 
     return remove
+
+
+def _emptying(trash: Trash, number: int) -> Callable[[Transaction], None]:
+    def empty(tx: Transaction) -> None:
+        trashed = recording.forget_trashed(tx, number, _CROWDED)
+        tx.afterwards.extend(_discarding(trash, name) for name in trashed)
+
+    return empty
 
 
 def _discarding(trash: Trash, name: bytes) -> Callable[[], None]:

@@ -2,10 +2,10 @@
 
 import threading
 import time
+from typing import Protocol
 
 from picoclawd import limits
 from picoclawd.history.records import HistoryError
-from picoclawd.history.retention import Retention
 
 ROW_BYTES = 2048  # a row with its index entries, on the high side
 _CONTENT_SHARE = 4  # one content may take a quarter of the store
@@ -15,15 +15,25 @@ _REFUSED_S = 1.0  # after a refusal the same session is not measured again for s
 _TARGET = 0.9  # of the limit: making room one change at a time would make it for every change
 
 
+class Store(Protocol):
+    """What can be measured and made smaller: `retention.Retention`."""
+
+    def used_bytes(self) -> int:
+        """Bytes that it holds."""
+
+    def make_room(self, target_bytes: int, now_ns: int, session_id: str | None) -> object:
+        """Drop what may be dropped for this session, down to the target."""
+
+
 class Room:
     """Admits contents up to `max_bytes` less a headroom, and rows up to `max_bytes`. Any thread; may block."""
 
-    def __init__(self, retention: Retention, max_bytes: int) -> None:
-        self._retention = retention
+    def __init__(self, store: Store, max_bytes: int) -> None:
+        self._store = store
         self.max_bytes = max_bytes
         self.limit_bytes = max_bytes - min(max_bytes // _HEADROOM_SHARE, _HEADROOM_MAX_BYTES)
         self._lock = threading.Lock()
-        self._used = retention.used_bytes()
+        self._used = store.used_bytes()
         self._refused: tuple[str | None, float] | None = None
 
     def refusal(self, sizes_bytes: list[int], session_id: str | None) -> str | None:
@@ -65,7 +75,7 @@ class Room:
         if self._refused is not None and self._refused[0] == session_id and time.monotonic() < self._refused[1]:
             return False
         target = int(self.limit_bytes * _TARGET) - size_bytes
-        self._retention.make_room(target, time.time_ns(), session_id)
+        self._store.make_room(target, time.time_ns(), session_id)
         self._measure()
         if self._claim(size_bytes, self.limit_bytes):
             return True
@@ -73,6 +83,6 @@ class Room:
         return False
 
     def _measure(self) -> None:
-        used = self._retention.used_bytes()
+        used = self._store.used_bytes()
         with self._lock:
             self._used = used

@@ -7,7 +7,8 @@ from picoclawd.history.records import Version
 SCHEMA_VERSION = 1
 
 # auto_vacuum must come before the first table. `size_*` NULL is: no file. `keeps_*` counts this row among the uses
-# of the blob with that hash; an append keeps its addition and makes the whole of it and what was before.
+# of the blob with that hash; an append keeps its addition and makes the whole of it and what was before. Contents
+# have a table of their own: SQLite writes a row anew, as long as it is, when one number in it changes.
 # `stored` is what the row brought into the store: by it a session is found that stores more than others.
 TABLES = """
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -33,12 +34,17 @@ CREATE INDEX versions_by_task ON versions (task_id, version) WHERE task_id IS NO
 CREATE INDEX versions_by_op ON versions (op) WHERE op IS NOT NULL;
 CREATE INDEX versions_open ON versions (version) WHERE state = 'intent';
 CREATE TABLE blobs (
+    blob INTEGER PRIMARY KEY,
     sha BLOB NOT NULL UNIQUE,
     size INTEGER NOT NULL,
     uses INTEGER NOT NULL,
-    content BLOB
+    in_file INTEGER NOT NULL
 );
-CREATE INDEX blobs_in_files ON blobs (size) WHERE content IS NULL;
+CREATE INDEX blobs_in_files ON blobs (size) WHERE in_file;
+CREATE TABLE contents (
+    blob INTEGER PRIMARY KEY,
+    content BLOB NOT NULL
+);
 CREATE TABLE trash (
     version INTEGER PRIMARY KEY,
     name BLOB NOT NULL,

@@ -42,11 +42,12 @@ _REVISIONS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class HistoryStatistics:
-    """`used_bytes` is what the store holds: rows, contents, trash."""
+    """`used_bytes` is what the store holds of its `max_bytes`: rows and contents. The trash may take as much again."""
 
     writer: WriterStatistics
     used_bytes: int
     max_bytes: int
+    trash_bytes: int
 
 
 class History:
@@ -191,7 +192,8 @@ class History:
         now_ns = time.time_ns() if now_ns is None else now_ns
         aged = self._retention.by_age(self._max_age_ns, now_ns)
         sized = self._retention.by_size(self._room.limit_bytes, now_ns)
-        swept = self._retention.sweep(self._max_age_ns, now_ns)
+        emptied = self._retention.trash_by_size(self._room.max_bytes, now_ns)
+        swept = emptied + self._retention.sweep(self._max_age_ns, now_ns)
         self._writer.submit(partial(_forget_gaps, now_ns - _GAP_NS), durable=False)
         database.remove_set_aside(self._directory, (now_ns - self._max_age_ns) / 1e9)
         return Pruned(aged.versions + sized.versions, sized.stripped, swept)
@@ -206,7 +208,13 @@ class History:
 
     def statistics(self) -> HistoryStatistics:
         """Count commits, jobs and bytes."""
-        return HistoryStatistics(self._writer.statistics(), self._retention.used_bytes(), self._room.max_bytes)
+        self._flush()
+        return HistoryStatistics(
+            writer=self._writer.statistics(),
+            used_bytes=self._retention.used_bytes(),
+            max_bytes=self._room.max_bytes,
+            trash_bytes=self._retention.trash_bytes(),
+        )
 
     def close(self) -> None:
         """Write what is left and close everything."""
@@ -275,12 +283,7 @@ def _finish(blobs: Blobs, version: int, outcome: Outcome, tx: Transaction) -> No
 
 
 def _forget_trashed(version: int, tx: Transaction) -> None:
-    size = tx.db.execute("DELETE FROM trash WHERE version = ? RETURNING size", (version,)).fetchall()
-    if size:
-        tx.db.execute(
-            "UPDATE versions SET stored = max(stored - ?, 0), reason = ? WHERE version = ?",
-            (size[0][0], "the file was taken back out of the trash", version),
-        )
+    recording.forget_trashed(tx, version, "the file was taken back out of the trash")
 
 
 def _forget_gaps(before_ns: int, tx: Transaction) -> None:

@@ -28,13 +28,14 @@ _GROUP_MAX = 256  # jobs in one transaction: its log must stay small
 
 @dataclass(frozen=True, slots=True)
 class WriterStatistics:
-    """`commits` are the durable ones, each one fsync; `group_max` the most jobs that shared one."""
+    """`commits` are the durable ones, each one fsync; `group_max` the most jobs that shared one; `waiting` is now."""
 
     commits: int
     jobs: int
     group_max: int
     unsynced_commits: int
     failures: int
+    waiting: int
 
 
 @dataclass(slots=True)
@@ -98,8 +99,10 @@ class Writer:
         self._thread.join()
 
     def statistics(self) -> WriterStatistics:
-        """Count commits and jobs since the start."""
-        return WriterStatistics(self._commits, self._jobs, self._group_max, self._unsynced, self._failures)
+        """Count commits and jobs since the start, and the jobs that wait now."""
+        return WriterStatistics(
+            self._commits, self._jobs, self._group_max, self._unsynced, self._failures, self._queue.qsize()
+        )
 
     def _put(self, job: _Job) -> None:
         with self._gate:

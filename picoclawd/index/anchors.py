@@ -1,7 +1,8 @@
 """Choose texts that every matching line must hold, by which lines are found before the pattern is asked.
 
-Finding a text is five to ten times as fast as matching most patterns; RE2 does it with vectors, and without the GIL. What is chosen is judged by how often it stands in
-samples of what will be searched: a text that is in every line would cost more than it saves.
+Finding a text is five to ten times as fast as matching most patterns; RE2 does it with vectors, and without the GIL.
+What is chosen is judged by how often it stands in samples of what will be searched: a text that is in every line would
+cost more than it saves.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ def _one_of_each(sets: Sequence[list[Anchors]]) -> list[Anchors]:
 
 
 def choose(pattern: SearchPattern, samples: Sequence[bytes]) -> tuple[SearchPattern, ...]:
-    """The literals by which lines are best found in texts like the samples; none where the pattern alone does better."""
+    """The literals by which lines are best found in texts like the samples; none where the pattern does better."""
     if pattern.literal is not None or not pattern.suits_bundles:
         return ()
     total = sum(map(len, samples)) or 1

@@ -16,6 +16,7 @@ from picoclawd.limits import KIB
 from picoclawd.text.lines import BOM
 
 BUNDLE_BYTES = 256 * KIB  # smaller ones cost calls, larger ones make a trigram say less
+ONE_CALL_BYTES = 1024 * KIB
 FILES_MAX = 4096  # of small files: what one call may find is bounded too
 
 
@@ -67,6 +68,11 @@ class Bundle:
             self.starts.append(self.starts[-1] + len(each.text))
         self.alive = bytearray(b"\1" * len(kept))
         self.dead = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether one call of a matcher would be too long: such a file is joined only to have its trigrams known."""
+        return len(self.text) > ONE_CALL_BYTES
 
     @property
     def files(self) -> int:

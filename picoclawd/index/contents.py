@@ -22,7 +22,7 @@ from picoclawd.index.pattern import Encoding, encoding_of
 from picoclawd.index.scan import is_binary
 from picoclawd.index.trust import Facts, Trust
 
-LARGE_BYTES = 4 * limits.MIB  # a larger file is never kept, and is searched as a stream
+LARGE_BYTES = 16 * limits.MIB  # a larger file is never kept, and is searched as a stream
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _BENEATH = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_SYMLINKS | linux.RESOLVE_NO_MAGICLINKS

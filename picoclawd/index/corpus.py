@@ -22,6 +22,7 @@ from picoclawd.index.trust import Trust
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place
 JOIN_BYTES = 4 * BUNDLE_BYTES  # kept singly: below that, joining makes bundles too small
 _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
+_COVERS_MAX = 4  # each is as large as the tree has files
 _SAMPLES = 8  # bundles by which anchors are judged
 _CHUNK = 500  # files looked at between two polls
 
@@ -92,6 +93,7 @@ class Corpus:
         self._free: list[int] = []
         self._places: dict[bytes, tuple[int, int]] = {}
         self._lock = threading.Lock()
+        self._covers: dict[object, tuple[int, Cover]] = {}
         self.generation = 0  # changes whenever a file comes into a bundle or dies in one
 
     def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
@@ -195,8 +197,19 @@ class Corpus:
             self._indexed.add(number)
         return True
 
-    def cover(self, files: Sequence[bytes]) -> Cover:
-        """Where these files' texts are."""
+    def cover(self, files: Sequence[bytes], key: object = None) -> Cover:
+        """Where these files' texts are. `key`, where given, stands for the files: the answer is kept by it."""
+        generation = self.generation
+        known = self._covers.get(key) if key is not None else None
+        if known is None or known[0] != generation:
+            known = generation, self._cover(files)
+            if key is not None:
+                self._covers[key] = known
+                if len(self._covers) > _COVERS_MAX:
+                    self._covers.pop(next(iter(self._covers)), None)
+        return Cover(list(known[1].parts), list(known[1].singles))
+
+    def _cover(self, files: Sequence[bytes]) -> Cover:
         wanted: dict[int, bytearray] = {}
         cover = Cover()
         places, bundles = self._places, self._bundles
@@ -268,6 +281,9 @@ class Corpus:
                 if place[0] not in numbers:  # it was joined meanwhile
                     yield path
                 continue
+            if part.bundle.is_large:
+                yield path
+                continue
             if place[0] not in matching:
                 found = part.bundle.tally(pattern, anchors)
                 matching[place[0]] = frozenset(part.bundle.paths[index] for index, _count in found)
@@ -277,6 +293,12 @@ class Corpus:
     def loose_bytes(self) -> int:
         """How much is kept singly."""
         return self._contents.loose_bytes()
+
+    def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[bytes]]:
+        """The parts that may be searched in one call each, and the files of the others."""
+        small = [part for part in parts if not part.bundle.is_large]
+        large = [part for part in parts if part.bundle.is_large]
+        return small, [path for part in large for index, path in enumerate(part.bundle.paths) if part.wants(index)]
 
     def narrow(self, cover: Cover, query: Query) -> list[Part]:
         """The parts whose bundles may hold what a query needs; all of them while the matrix is not whole."""

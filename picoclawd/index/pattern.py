@@ -15,6 +15,7 @@ Find = Callable[[bytes, int, int], list[Span]]
 # What would see past its line when many lines are matched at once: the ends of the text, `^` and `$` made to mean
 # these, and \C, which is any byte, also a newline. A false alarm costs only speed.
 _SEES_PAST_LINE = re.compile(r"(?<!\\)(?:\\\\)*\\[AzC]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
+BUNDLE_COST = 120  # instructions: a bundle takes at most half a second of RE2's slowest engine, which is rarely met
 _NOT_LITERAL = frozenset(".+*?()|[^${\n")
 _CONTROLS = {"a": "\a", "f": "\f", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -88,8 +89,9 @@ class SearchPattern:
 
     @property
     def suits_bundles(self) -> bool:
-        """Whether texts of many files may be searched as one: no match sees past its line."""
-        return not self.multiline and not self._line_by_line
+        """Whether texts of many files may be searched as one: no match sees past its line, and no text of theirs can
+        hold one call for long."""
+        return not self.multiline and not self._line_by_line and (self.literal is not None or self.cost <= BUNDLE_COST)
 
     def tally(
         self, text: bytes, starts: Sequence[int], anchors: "Sequence[SearchPattern]" = ()

@@ -3,8 +3,8 @@
 Order is discovery order everywhere: depth-first by name.
 """
 
-import heapq
 import stat as stat_bits
+from bisect import insort
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -28,7 +28,11 @@ from picoclawd.workspace.approvals import settle
 from picoclawd.workspace.index import Index
 from picoclawd.workspace.scope import Candidates, Consistency, OutOfTimeError, Place, Poll
 
+LATELY_MAX = 4  # selections; each is as large as the tree has files
 POLL_FILES = 500  # names between two looks at the clock: some 10 ms of a walk
+
+
+_EVERY_FILE = frozenset({"*", "**", "**/*"})  # forms that select whatever has a name
 
 
 class Finder:
@@ -39,6 +43,7 @@ class Finder:
         self._index = index
         self._threads = threads
         self.verify_files_max = verify_files_max
+        self._lately: dict[object, list[bytes]] = {}  # what was selected, by scope, form and the names' generation
 
     async def place(self, actor: Actor, path: WsPath) -> Place:
         """Where a search of this path begins.
@@ -64,8 +69,9 @@ class Finder:
             except OutOfTimeError:
                 return Candidates(place, [], "verified", complete=False)
             if known is not None:
-                files = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names)
-                return Candidates(place, files, known.consistency, known.names.skipped, known.degraded)
+                key = (place.directory, form, known.names.generation)
+                files = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names, key)
+                return Candidates(place, files, known.consistency, known.names.skipped, known.degraded, key=key)
         return await self._threads.run(Lane.SCAN, self._walked, place, chosen, poll)
 
     async def newest_first(self, candidates: Candidates, poll: Poll) -> Candidates:
@@ -123,12 +129,17 @@ class Finder:
         directory, name = paths.split(real)
         return Place(directory, b"", inside=False, file=name)
 
-    def _selected(self, place: Place, chosen: "_Chosen", names: Names) -> list[bytes]:
-        found = chosen.of(names.files, place.directory)
+    def _selected(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> list[bytes]:
+        found = self._lately.get(key)
+        if found is None:
+            found = chosen.of(names.files, place.directory)
+            self._lately[key] = found
+            if len(self._lately) > LATELY_MAX:
+                self._lately.pop(next(iter(self._lately)), None)
         if not names.links.count:
             return found
         readable = [link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link)]
-        return list(heapq.merge(found, readable, key=order_key)) if readable else found
+        return _with_links(found, readable)
 
     def _walked(self, place: Place, chosen: "_Chosen", poll: Poll) -> Candidates:
         candidates = Candidates(place, [], "verified")
@@ -202,11 +213,21 @@ class _OutsideHiding:
         return True
 
 
+def _with_links(files: list[bytes], links: list[bytes]) -> list[bytes]:
+    """Files and links in discovery order; links are few."""
+    if not links:
+        return files
+    merged = list(files)
+    for link in links:
+        insort(merged, link, key=order_key)
+    return merged
+
+
 class _Chosen:
     """A name form, ready for many paths at once and for one."""
 
     def __init__(self, form: str) -> None:
-        self._form = glob.compile_form(form)
+        self._form = glob.compile_form("" if form in _EVERY_FILE else form)
         self._source = form
         self._lines = compile_lines(glob.to_re2_lines(form))
         self._one: Pattern | None = None

@@ -171,11 +171,12 @@ class Counter:
         return census
 
     def _plan(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> "_Plan":
-        cover = self._corpus.cover(candidates.files)
+        cover = self._corpus.cover(candidates.files, candidates.key)
         alone = cover.singles
         if candidates.consistency == "verified":
             alone = alone + self._corpus.check(cover, stop)
-        parts = self._corpus.narrow(cover, trigram_query(requirement(pattern.source)))
+        parts, large = self._corpus.split(self._corpus.narrow(cover, trigram_query(requirement(pattern.source))))
+        alone = alone + large
         step = max(1, len(parts) // _SAMPLES)
         anchors = choose(pattern, [part.bundle.text for part in parts[::step]])
         return _Plan(pattern, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched"))

@@ -68,7 +68,9 @@ class Loader:
         """Join what was loaded, and note its trigrams, in small steps too."""
         self._trigrams = "building"
         await self._threads.run(Lane.READ, self._contents.join)
-        while not await self._threads.run(Lane.READ, self._index_step):
+        while True:
+            if await self._threads.run(Lane.READ, self._index_step):
+                break
             await trio.sleep(_PAUSE_MIN_S)
         self._trigrams = "ready"
 

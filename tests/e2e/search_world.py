@@ -97,6 +97,8 @@ def _walk(root: bytes, relative: bytes, above: Scope, fresh: Fresh) -> None:
     scope = above.enter(relative.rpartition(b"/")[2], _rules(path + b"/.gitignore"), _rules(path + b"/.ignore"))
     verdicts = fresh.directories[relative] = {}
     for name in sorted(os.listdir(path)):
+        if name.startswith(b".picoclawd.") and name.endswith(b".tmp"):
+            continue  # a write, or a probe, of the daemon's own that is not finished
         below = relative + b"/" + name if relative else name
         mode = os.lstat(os.path.join(path, name)).st_mode
         if name == b".git" or (name == b".picoclaw" and not relative) or is_protected(name):

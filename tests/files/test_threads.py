@@ -80,5 +80,5 @@ async def test_a_call_that_waits_for_a_thread_can_be_cancelled_and_never_runs() 
 
 async def test_the_lanes_have_the_sizes_that_they_were_given() -> None:
     sizes = {lane: row.threads for lane, row in Threads(scan=3).statistics().items()}
-    assert sizes == {Lane.READ: 8, Lane.COMMIT: 8, Lane.SCAN: 3, Lane.HISTORY: 1}
+    assert sizes == {Lane.READ: 8, Lane.COMMIT: 8, Lane.SCAN: 3, Lane.INDEX: 1, Lane.HISTORY: 1}
     assert Threads().statistics()[Lane.SCAN].threads >= 2

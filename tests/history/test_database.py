@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.history import database
+from picoclawd.history import database, schema
 from picoclawd.history.query import Filter
 from picoclawd.history.records import HistoryError
+from picoclawd.history.retention import Retention
 from picoclawd.history.store import History
 from tests.history.conftest import Made, noise, refused
 
@@ -141,6 +144,24 @@ def test_damage_found_at_work_sets_it_aside_and_the_change_is_recorded(made: Mad
     assert [v.version for v in made.history.versions(Filter(), 10)] == [number]
 
 
+def test_where_no_fresh_one_can_be_made_the_history_does_not_open(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.history.close()
+    _garbage(made.path / "history.db")
+    monkeypatch.setattr(schema, "TABLES", "CREATE NONSENSE;")
+    with pytest.raises(HistoryError, match="a fresh one cannot be made"):
+        History(str(made.path))
+
+
+def test_a_history_that_cannot_be_measured_does_not_open(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(retention: Retention) -> int:
+        raise Fault(Slug.HISTORY_UNAVAILABLE, "no")
+
+    made.history.close()
+    monkeypatch.setattr(Retention, "used_bytes", unreadable)
+    with pytest.raises(HistoryError, match="cannot be read"):
+        History(str(made.path))
+
+
 def test_what_was_set_aside_goes_in_time(made: Made) -> None:
     made.change(noise(300_000), b"new")
     made.history.close()
@@ -237,9 +258,6 @@ def test_a_full_disk_costs_the_history_and_nothing_else(made: Made) -> None:
         "history.close()\n"
         "print(taken, len(reasons), again.restorable, reasons)\n"
     )
-    import subprocess
-    import sys
-
     made.history.close()
     ran = subprocess.run(
         [sys.executable, "-c", code, str(made.path)], capture_output=True, text=True, timeout=60, check=True

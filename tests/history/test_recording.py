@@ -12,7 +12,7 @@ from tests.history.conftest import ME, OTHER, Made, sha
 
 def listed(made: Made, path: bytes = b"notes.txt") -> list[str]:
     """The actions on a path, oldest first."""
-    return [v.action for v in made.history.versions(Filter(paths=[path]), 100)][::-1]
+    return [str(v.action) for v in made.history.versions(Filter(paths=[path]), 100)][::-1]
 
 
 def test_a_first_pre_image_is_kept_and_is_no_version(made: Made) -> None:

@@ -60,8 +60,9 @@ def adding(number: int) -> Callable[[Transaction], int]:
 class Held:
     """Keeps the writer busy, so that others have to queue."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, last: Callable[[], None] = lambda: None) -> None:
         self._writer = writer
+        self._last = last
         self._entered, self._leave = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -73,6 +74,7 @@ class Held:
     def _hold(self, tx: Transaction) -> None:
         self._entered.set()
         assert self._leave.wait(DEADLINE_S)
+        tx.afterwards.append(self._last)
 
     def start(self, call: Callable[[], object]) -> None:
         thread = threading.Thread(target=call)
@@ -102,7 +104,7 @@ def test_what_waits_during_a_commit_shares_the_next(store: Store) -> None:
         for number in range(8):
             held.start(lambda number=number: add(number))  # type: ignore[misc]
         queued.wait(DEADLINE_S)
-        _until(lambda: store.writer._queue.qsize() == 8)
+        _until(lambda: store.writer.statistics().waiting == 8)
     after = store.writer.statistics()
     assert store.numbers() == list(range(8))
     assert after.commits - before.commits == 2, "the one that was held, and one for all eight"
@@ -132,7 +134,7 @@ def test_one_that_fails_does_not_fail_those_beside_it(store: Store) -> None:
         for number in (1, 2):
             held.start(lambda number=number: store.writer.submit(adding(number)))  # type: ignore[misc]
         held.start(add_again)
-        _until(lambda: store.writer._queue.qsize() == 3)
+        _until(lambda: store.writer.statistics().waiting == 3)
     assert store.numbers() == [1, 2, 3]
     assert len(faults) == 1 and "UNIQUE" in faults[0].reason
     assert store.writer.statistics().failures == 1
@@ -154,7 +156,7 @@ def test_what_nobody_waits_for_rides_along_with_the_next_commit(store: Store) ->
     with Held(store.writer) as held:
         store.writer.later(adding(1))
         held.start(lambda: store.writer.submit(adding(2)))
-        _until(lambda: store.writer._queue.qsize() == 2)
+        _until(lambda: store.writer.statistics().waiting == 2)
     after = store.writer.statistics()
     assert store.numbers() == [1, 2]
     assert (after.commits - before.commits, after.unsynced_commits - before.unsynced_commits) == (2, 0)
@@ -279,3 +281,23 @@ def test_a_bug_after_the_commit_answers_who_waits_and_closes_the_history(store: 
     store.writer._thread.join(DEADLINE_S)
     with pytest.raises(HistoryError, match="closed"):
         store.writer.submit(adding(1))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nor_does_it_leave_anybody_waiting(store: Store) -> None:
+    def broken_step() -> None:
+        raise ZeroDivisionError
+
+    refusals: list[HistoryError] = []
+
+    def add() -> None:
+        try:
+            store.writer.submit(adding(1))
+        except HistoryError as exc:
+            refusals.append(exc)
+
+    with Held(store.writer, last=broken_step) as held:
+        held.start(add)
+        _until(lambda: store.writer.statistics().waiting == 1)
+    assert len(refusals) == 1
+    assert store.numbers() == []

@@ -56,7 +56,9 @@ class _Axes:
         for exponent in range(self.decades[0], self.decades[1] + 1):
             y = self.at(sizes[0], 10.0**exponent)[1]
             yield f'<path d="M{LEFT} {y:.1f}H{RIGHT}" stroke="#ddd"/>'
-            yield _text(LEFT - 8, y + 4, f"{10.0**exponent:g} ms", "end")
+            yield _text(
+                LEFT - 8, y + 4, f"{10**exponent / 1e3:g} s" if exponent >= 3 else f"{10.0**exponent:g} ms", "end"
+            )
         for files in sizes:
             x = self.at(files, 1)[0]
             yield f'<path d="M{x:.1f} {TOP}V{BOTTOM + 5}" stroke="#ddd"/>'
