@@ -40,7 +40,8 @@ class Place:
 class Candidates:
     """Files to search, relative to the place's base, in order, and what was left out before.
 
-    `key`, where there is one, is equal for equal files. Not `complete`: the time was over before all names were known. `vanished` counts names that were gone again.
+    `key`, where there is one, is equal for equal files. Not `complete`: the time was over before all names
+    were known. `vanished` counts names that were gone again.
     """
 
     place: Place
