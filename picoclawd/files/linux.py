@@ -11,6 +11,7 @@ import functools
 import os
 import platform
 import signal
+from typing import Any
 
 # openat2(2): how far a path may lead.
 RESOLVE_NO_XDEV = 0x01
@@ -48,15 +49,22 @@ def openat2(dir_fd: int, path: bytes, flags: int, mode: int, resolve: int) -> in
     Raises: OSError: EXDEV left the root, EAGAIN a rename raced, ENOSYS (or EPERM under seccomp) not offered here.
     """
     _refuse_nul(path)
-    how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
+    how, size_bytes = _open_how(flags, mode, resolve)
     call = _openat2_call()
     while True:
-        fd: int = call(_SYS_OPENAT2, dir_fd, path, ctypes.byref(how), ctypes.sizeof(how))
+        fd: int = call(_SYS_OPENAT2, dir_fd, path, how, size_bytes)
         if fd >= 0:
             return fd
         code = ctypes.get_errno()
         if code != errno.EINTR:
             raise OSError(code, os.strerror(code), path)
+
+
+@functools.lru_cache(maxsize=64)
+def _open_how(flags: int, mode: int, resolve: int) -> tuple[Any, int]:
+    """A pointer to one request, which the kernel only reads, and its size; callers ask in a dozen ways."""
+    how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
+    return ctypes.pointer(how), ctypes.sizeof(how)
 
 
 def rename_exchange(old_dir_fd: int, old: bytes, new_dir_fd: int, new: bytes) -> None:

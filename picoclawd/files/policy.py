@@ -4,6 +4,7 @@ One decision, made for the requested path and again for the real path of what wa
 It knows the settings, never who asks: whether an `Ask` is put to anybody is decided above. No disk is touched.
 """
 
+import functools
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar, assert_never
@@ -16,6 +17,8 @@ from picoclawd.index.matcher import Pattern, compile_pattern
 from picoclawd.text import glob
 
 __all__ = ["Access", "Allow", "Ask", "PathRules", "Policy", "Refuse", "Verdict", "is_temp", "strictest"]
+
+_VERDICTS_MAX = 1024
 
 _TEMP_REASON = "access denied: this is an unfinished write of picoclawd, which will vanish by itself"
 _SYSTEM_REASON = "access denied: this file of the system, or of picoclawd itself, is refused to every tool"
@@ -100,16 +103,18 @@ class Policy:
         self._unprotect = _compiled("tools.unprotect", rules.unprotect)
         self._confirm = _compiled("tools.confirm_write_globs", tuple(map(glob.to_re2, rules.confirm_write_globs)))
         self._own = tuple(map(protected.fold, rules.own))
+        # Pure functions of a policy that never changes; agents come back to the same few paths.
+        self._judged = functools.lru_cache(maxsize=_VERDICTS_MAX)(self._judge)
 
     def decide(self, access: Access, given: bytes, real: bytes | None, *, is_directory: bool = False) -> Verdict:
         """Give the stricter verdict of two absolute normalised paths: the requested one and, once known, the real one.
 
         `is_directory`: the allow-lists may also match the path with `/` appended.
         """
-        verdict = self._judge(access, given, is_directory)
+        verdict = self._judged(access, given, is_directory)
         if real is None or real == given:
             return verdict
-        return strictest(verdict, self._judge(access, real, is_directory))
+        return strictest(verdict, self._judged(access, real, is_directory))
 
     def hidden(self, absolute: bytes, *, is_directory: bool = False) -> bool:
         """Tell whether lists and searches leave this path out: protected names, our temporary files, system secrets."""

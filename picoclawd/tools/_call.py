@@ -1,7 +1,6 @@
 """One call of one tool: decode, run, redact, spill, encode. The only place that redacts an answer."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +44,22 @@ class Asked:
     dry_run: bool = False
 
 
+class _Faults:
+    """Lets a Fault of its body out as one reader may see it."""
+
+    __slots__ = ("_renderer",)
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, exc: BaseException | None, _traceback: object) -> None:
+        if isinstance(exc, Fault):
+            raise _for_reader(exc, self._renderer) from exc
+
+
 class _Running:
     """A call whose parameters are decoded: everything before and after the tool's own work."""
 
@@ -67,17 +82,10 @@ class _Running:
             progress=asked.progress,
             dry_run=asked.dry_run,
         )
-        with self.faults():
+        self.faults = _Faults(self.renderer)
+        with self.faults:
             self.tool.check(settings, raw)
             self.params = decode(name, self.tool.params, raw)
-
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Let a Fault of the body out as this call's reader may see it."""
-        try:
-            yield
-        except Fault as fault:
-            raise _for_reader(fault, self.renderer) from fault
 
     def answer(self, result: Result) -> tuple[dict[str, Any], "_Overlong | None"]:
         """The answer, and what of it is too long to be sent as it is."""
@@ -112,7 +120,7 @@ async def call_tool(
     Raises: invalid_params and whatever the tool raises; file text in a Fault is already redacted.
     """
     running = _Running(toolbox, workspace, name, params, asked)
-    with running.faults():
+    with running.faults:
         found = await running.tool.run(running.call, running.params)
         result = found.make(running.renderer) if isinstance(found, Deferred) else found
     answer, overlong = running.answer(result)
@@ -133,7 +141,7 @@ def call_at_once(
     Raises: as `call_tool` does.
     """
     running = _Running(toolbox, workspace, name, params, asked)
-    with running.faults():
+    with running.faults:
         at_hand = None if running.tool.at_hand is None else running.tool.at_hand(running.call, running.params)
         if at_hand is None:
             return None
