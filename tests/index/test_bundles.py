@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from picoclawd.errors import Fault
-from picoclawd.index.anchors import anchor_sets, choose
+from picoclawd.index.anchors import anchor_sets, choose, tail_of
 from picoclawd.index.bundles import Bundle, Joinable, joinable, pack
 from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_search
@@ -71,6 +71,52 @@ def test_what_is_in_every_line_is_no_anchor() -> None:
     samples = [b"static int foo(void)\n" * 100 + b"x = probe(y)\n"]
     assert [anchor.literal for anchor in choose(pattern, samples)] != []
     assert choose(pattern, [b"static int probe(\n" * 100]) == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "tail"),
+    [
+        ("[a-z]+_[0-9]{4}x", "_[0-9]{4}x"),
+        (r"^\s*\w+=b|c", "=b|c"),
+        (r"\bx+y", "x+y"),
+        (r"[^\w.-]+?,", ","),
+        (r".*?a[b]", "a[b]"),
+        ("plain", None),
+        ("[a-z]{3}x", None),
+        ("[a-z]x?y", None),
+        ("[a-z]x*y", None),
+        ("[a-z]x{0}y", None),
+        ("[]a]x", None),
+        ("[^]a]x", None),
+        ("[[:alpha:]]x", None),
+        (r"[\x41]x", None),
+        ("(a)x", None),
+        ("(?i)[a]x", None),
+        (r"\wé", None),
+        ("[a]|x", None),
+    ],
+)
+def test_a_tail_begins_with_the_first_plain_character(source: str, tail: str | None) -> None:
+    compile_search(source)
+    assert tail_of(source) == tail
+
+
+@given(
+    st.lists(
+        st.sampled_from(["[ab]+", "[^o]", r"\w*", ".", "^", r"\b", r"\s?", "[a-f]*?", "_", "o", "=1", "|", "x", "o$"]),
+        max_size=6,
+    ),
+    TEXTS,
+)
+def test_tails_drop_no_line(parts: list[str], texts: list[bytes]) -> None:
+    pattern = compile_search("".join(parts))
+    chosen = choose(pattern, [b"q" * 100_000])
+    assert bundle_of(texts).tally(pattern, chosen) == alone(pattern.source, texts)
+
+
+def test_a_pattern_without_a_text_is_found_by_its_tail() -> None:
+    assert [tail.source for tail in choose(compile_search("[a-z]+_[0-9]{4}x"), [b"a_b\n" * 1000])] == ["_[0-9]{4}x"]
+    assert choose(compile_search("[a-z]+_[a-z]"), [b"a_b\n" * 1000]) == ()
 
 
 def test_a_dead_file_is_not_counted() -> None:
