@@ -50,8 +50,8 @@ def same_content(one: Stamp, other: Stamp) -> bool:
 
 
 def racy_window_ns(tick_ns: int | None) -> int:
-    """Choose the window within which equal times prove nothing. `tick_ns` is the measured step, None if unknown."""
-    if tick_ns is None or 2 * tick_ns > RACY_WINDOW_NS:
+    """Choose the window within which equal times prove nothing. `tick_ns` is the measured step; None or 0: unknown."""
+    if not tick_ns or 2 * tick_ns > RACY_WINDOW_NS:
         return RACY_WINDOW_UNKNOWN_NS
     return RACY_WINDOW_NS
 

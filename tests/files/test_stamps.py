@@ -47,6 +47,7 @@ def test_a_chmod_a_rename_or_a_link_changes_no_content(field: str) -> None:
         (21, 21, 10_000_001, False),
         (2_000, 2_001, None, False),
         (2_001, 2_001, None, True),
+        (2_000, 2_001, 0, False),
         (2_001, 2_001, 2 * SECOND_NS, True),
     ],
 )
