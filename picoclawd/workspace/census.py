@@ -30,6 +30,7 @@ from picoclawd.workspace.search import LineHit, Missed, Searcher, Stop
 FIRST_ROWS = 5  # row numbers that a file's entry names
 KEPT_MAX = 8  # searches of a session
 KEPT_BYTES_MAX = 16 * limits.MIB  # of all of them together
+_SHARES = 2  # threads that search at once; the lane has as many
 _SAMPLES = 8  # bundles by which anchors are judged
 _ENTRY_BYTES = 250  # an entry without its path
 
@@ -150,24 +151,17 @@ class Counter:
         first, with `watched` ones the watcher's word counts.
         """
         plan = await self._threads.run(Lane.SCAN, self._plan, candidates, pattern, stop)
-        halves = plan.parts[::2], plan.parts[1::2]
-        tallies: list[list[Entry]] = []
+        jobs = [Job(candidates.place, path, (pattern,)) for path in plan.alone]
+        found: list[Census] = []
 
-        async def tally(parts: Sequence[Part]) -> None:
-            tallies.append(await self._threads.run(Lane.SCAN, self._tally, candidates.place, plan, parts, stop))
+        async def search(parts: Sequence[Part], jobs: Sequence[Job]) -> None:
+            found.append(await self._threads.run(Lane.SCAN, self._share, candidates.place, plan, parts, jobs, stop))
 
         async with trio.open_nursery() as nursery:
-            for parts in halves:
-                if parts:
-                    nursery.start_soon(tally, parts)
-        jobs = [Job(candidates.place, path, (pattern,)) for path in plan.alone]
-        census = await self.count(jobs, stop, None) if jobs else Census()
-        census.complete = census.complete and not stop()
-        for entries in tallies:
-            census.entries += entries
-        census.entries.sort(key=lambda entry: order_key(entry.job.path))
+            for first in range(_SHARES):
+                nursery.start_soon(search, plan.parts[first::_SHARES], jobs[first::_SHARES])
+        census = _united(found)
         census.missed.binary += plan.binary
-        census.close()
         return census
 
     def _plan(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> "_Plan":
@@ -180,6 +174,14 @@ class Counter:
         step = max(1, len(parts) // _SAMPLES)
         anchors = choose(pattern, [part.bundle.text for part in parts[::step]])
         return _Plan(pattern, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched"))
+
+    def _share(self, place: Place, plan: "_Plan", parts: Sequence[Part], jobs: Sequence[Job], stop: Stop) -> Census:
+        """One thread's share of a search: bundles, then files alone."""
+        entries = self._tally(place, plan, parts, stop)
+        census = self._count(jobs, stop, None)
+        census.entries += entries
+        census.complete = census.complete and not stop()
+        return census
 
     def _tally(self, place: Place, plan: "_Plan", parts: Sequence[Part], stop: Stop) -> list[Entry]:
         entries: list[Entry] = []
@@ -264,6 +266,18 @@ class Counter:
                 if file.facts != entry.facts:
                     return True
         return False
+
+
+def _united(shares: Iterable[Census]) -> Census:
+    """The result of a search of which each thread did a share."""
+    census = Census()
+    for share in shares:
+        census.entries += share.entries
+        census.complete = census.complete and share.complete
+        census.missed.add(share.missed)
+    census.entries.sort(key=lambda entry: order_key(entry.job.path))
+    census.close()
+    return census
 
 
 def _on_page(census: Census, offset: int, limit: int) -> Iterator[tuple[Entry, int, int]]:

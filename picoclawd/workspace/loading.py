@@ -16,6 +16,7 @@ from picoclawd.index.corpus import Corpus
 JOIN_AT_BYTES = 16 * limits.MIB  # joining copies: little at a time, so that memory does not double
 STEP_S = 0.004  # of a thread, and of the GIL in between: others hardly notice
 _PAUSE_MIN_S = 0.002
+_PAUSE_SHARE = 0.3  # of the time that a step took
 _MISSES_MAX = 64  # files in a row that do not fit any more: the budget is as good as full
 _NO_LIMIT = 1 << 62
 
@@ -86,7 +87,7 @@ class Loader:
             self._progress = Progress(done, len(files))
             if self._contents.loose_bytes() > JOIN_AT_BYTES:
                 await self._threads.run(Lane.READ, self._contents.join)
-            await trio.sleep(max(_PAUSE_MIN_S, trio.current_time() - began))
+            await trio.sleep(max(_PAUSE_MIN_S, (trio.current_time() - began) * _PAUSE_SHARE))
         self._progress = Progress(done, done)
 
     def _step(self, files: list[bytes], done: int, misses: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ never fails because one file does: it is counted and passed over.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
 
@@ -92,6 +92,11 @@ class Missed:
     over_budget: int = 0
     truncated_lines: int = 0
     redacted: int = 0
+
+    def add(self, other: "Missed") -> None:
+        """Count what another part of the same search missed, too."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 @dataclass(slots=True)

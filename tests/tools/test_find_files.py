@@ -305,13 +305,13 @@ async def test_at_the_deadline_the_count_is_a_lower_bound(searched: House, monke
     for name in ("a.txt", "b.txt"):
         searched.write(name, "hit\n")
     counter = searched.workspace.counter
-    count = counter.count
+    count = counter._count
 
-    async def stops_after_one(jobs: Any, stop: Any, make_sieve: Any) -> Any:
-        asked = iter([False, False])
-        return await count(jobs, lambda: next(asked, True), make_sieve)
+    def stops_before_the_second(jobs: Any, stop: Any, make_sieve: Any) -> Any:
+        is_second = any(job.path == b"b.txt" for job in jobs)
+        return count(jobs, lambda: is_second, make_sieve)
 
-    monkeypatch.setattr(counter, "count", stops_after_one)
+    monkeypatch.setattr(counter, "_count", stops_before_the_second)
     result = await search(searched, "hit")
     assert not result["data"]["complete"]
     assert result["data"]["total"] is None
