@@ -36,7 +36,7 @@ OWNERS = {
     "watchfiles": {"index.watcher_child"},
     "re2": {"index.matcher"},
     "hyperscan": {"index.matcher"},
-    "numpy": {"index.trigrams"},
+    "numpy": {"index.dense", "index.trigrams"},
     "sqlite3": {"history."},
     "ctypes": {"files.linux"},
     "mcp": {"client."},

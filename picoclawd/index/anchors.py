@@ -29,6 +29,9 @@ _LEADING_ATOMS = re.compile(
 )
 _BYTES_A_HIT = 256  # a candidate line costs about what the pattern takes for so many bytes
 
+_BYTES_A_LINE = 32
+_BYTES_A_DENSE_HIT = 4096  # less often, most files are passed over by RE2 at five times the speed
+
 
 def anchor_sets(needed: Requirement) -> list[Anchors]:
     """The sets of texts, of each of which a matching line holds one; empty where nothing is known."""
@@ -53,11 +56,19 @@ def _one_of_each(sets: Sequence[list[Anchors]]) -> list[Anchors]:
 def tail_of(source: str) -> str | None:
     """A valid pattern without the atoms in front of its first plain character; None where it does not begin so.
 
-    What the pattern matches contains a match of it: the atoms stand at the start of one alternative, outside of any
-    group.
+    What the pattern matches contains a match of it, which is never empty: a pattern with alternatives, of which one
+    could be, has none.
     """
     found = _LEADING_ATOMS.match(source)
-    return None if found is None else source[found.end() :]
+    return None if found is None or "|" in source else source[found.end() :]
+
+
+def is_dense(pattern: SearchPattern, samples: Sequence[bytes]) -> bool:
+    """Whether the pattern is a text that stands in most files, and not many times on a line: see `dense`."""
+    if not pattern.literal:
+        return False
+    hits = sum(sample.count(pattern.literal) for sample in samples)
+    return hits * _BYTES_A_LINE < sum(map(len, samples)) < hits * _BYTES_A_DENSE_HIT
 
 
 def choose(pattern: SearchPattern, samples: Sequence[bytes]) -> tuple[SearchPattern, ...]:

@@ -95,7 +95,15 @@ class Bundle:
 
     def tally(self, pattern: SearchPattern, anchors: Sequence[SearchPattern] = ()) -> list[tuple[int, int]]:
         """The living files with matching lines, and how many these are; see `SearchPattern.tally`."""
-        found = pattern.tally(self.text, self.starts, anchors)
+        return self._living(pattern.tally(self.text, self.starts, anchors))
+
+    def tally_dense(self, literal: bytes) -> list[tuple[int, int]]:
+        """The same for a text that is on very many lines; see `dense.tally_dense`."""
+        from picoclawd.index.dense import tally_dense  # numpy: the daemon starts without it
+
+        return self._living(tally_dense(self.text, self.starts, literal))
+
+    def _living(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
         return found if not self.dead else [(index, count) for index, count in found if self.alive[index]]
 
 

@@ -1,7 +1,7 @@
 """Which bundles of files may hold a text: a matrix of bits, a row a hash of a trigram, a column a bundle.
 
-The only user of numpy, which takes 0.15 s and 12 MB to import: nothing that the daemon needs to start may import this
-module.
+Uses numpy, as `dense` does, which takes 0.15 s and 12 MB to import: nothing that the daemon needs to start may import
+this module.
 
 A trigram is 3 bytes in a row, A to Z as a to z. A bit says that some trigram of that hash is in the bundle: where it
 is missing, none is. Bits are only added, so what says no is right, and what says yes has to be searched.

@@ -14,7 +14,7 @@ import trio
 
 from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.anchors import choose
+from picoclawd.index.anchors import choose, is_dense
 from picoclawd.index.corpus import Corpus, Part
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
 from picoclawd.index.literals import requirement, trigram_query
@@ -123,9 +123,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a pattern is counted: which bundles, by which anchors, and which files alone; `binary` ones have no text."""
+    """How a pattern is counted: which bundles, by which anchors, and which files alone; `binary` ones have no text.
+
+    `dense`: it is a text that is on very many lines.
+    """
 
     pattern: SearchPattern
+    dense: bool
     anchors: tuple[SearchPattern, ...]
     parts: list[Part]
     alone: list[bytes]
@@ -172,8 +176,11 @@ class Counter:
         parts, large = self._corpus.split(self._corpus.narrow(cover, trigram_query(requirement(pattern.source))))
         alone = alone + large
         step = max(1, len(parts) // _SAMPLES)
-        anchors = choose(pattern, [part.bundle.text for part in parts[::step]])
-        return _Plan(pattern, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched"))
+        samples = [part.bundle.text for part in parts[::step]]
+        dense, anchors = is_dense(pattern, samples), choose(pattern, samples)
+        return _Plan(
+            pattern, dense, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched")
+        )
 
     def _share(self, place: Place, plan: "_Plan", parts: Sequence[Part], jobs: Sequence[Job], stop: Stop) -> Census:
         """One thread's share of a search: bundles, then files alone."""
@@ -190,7 +197,9 @@ class Counter:
             if stop():
                 break
             bundle = part.bundle
-            for index, count in bundle.tally(plan.pattern, plan.anchors):
+            literal = plan.pattern.literal
+            found = bundle.tally_dense(literal) if plan.dense and literal else bundle.tally(plan.pattern, plan.anchors)
+            for index, count in found:
                 if part.wants(index):
                     entries.append(Entry(Job(place, bundle.paths[index], patterns), count, bundle.facts[index], None))
         return entries

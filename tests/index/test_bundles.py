@@ -1,11 +1,13 @@
 """Bundles: searching joined texts gives what searching each file alone gives."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from picoclawd.errors import Fault
-from picoclawd.index.anchors import anchor_sets, choose, tail_of
+from picoclawd.index.anchors import anchor_sets, choose, is_dense, tail_of
 from picoclawd.index.bundles import Bundle, Joinable, joinable, pack
 from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_search
@@ -77,7 +79,9 @@ def test_what_is_in_every_line_is_no_anchor() -> None:
     ("source", "tail"),
     [
         ("[a-z]+_[0-9]{4}x", "_[0-9]{4}x"),
-        (r"^\s*\w+=b|c", "=b|c"),
+        (r"^\s*\w+=b", "=b"),
+        ("[a-z]=b|", None),
+        ("[a-z]=(b|c)", None),
         (r"\bx+y", "x+y"),
         (r"[^\w.-]+?,", ","),
         (r".*?a[b]", "a[b]"),
@@ -108,6 +112,8 @@ def test_a_tail_begins_with_the_first_plain_character(source: str, tail: str | N
     ),
     TEXTS,
 )
+@example(["[ab]+", "=1", "|"], [b"a\nb\n"])
+@example(["[ab]+", "=1", "|", r"\b"], [b"a\nb\n"])
 def test_tails_drop_no_line(parts: list[str], texts: list[bytes]) -> None:
     pattern = compile_search("".join(parts))
     chosen = choose(pattern, [b"q" * 100_000])
@@ -117,6 +123,37 @@ def test_tails_drop_no_line(parts: list[str], texts: list[bytes]) -> None:
 def test_a_pattern_without_a_text_is_found_by_its_tail() -> None:
     assert [tail.source for tail in choose(compile_search("[a-z]+_[0-9]{4}x"), [b"a_b\n" * 1000])] == ["_[0-9]{4}x"]
     assert choose(compile_search("[a-z]+_[a-z]"), [b"a_b\n" * 1000]) == ()
+
+
+@given(st.text(alphabet="abfo_ é", min_size=1, max_size=14), TEXTS)
+@example("o", [b"oo\no\n", b"", b"o"])
+@example("abfoabfoabfo", [b"abfoabfoabfo\nabfoabfoabff\n", b"abfoabfoabfoabfoabfoabfo"])
+def test_dense_literals_are_counted_as_others_are(literal: str, texts: list[bytes]) -> None:
+    pattern = compile_search(literal)
+    assert pattern.literal == literal.encode()
+    assert bundle_of(texts).tally_dense(pattern.literal) == alone(literal, texts)
+
+
+@given(st.data(), TEXTS)
+def test_dense_literals_that_are_there_are_counted_too(data: st.DataObject, texts: list[bytes]) -> None:
+    lines = [line for text in texts for line in text.decode().replace("\r", "\n").split("\n") if line.strip("\ufeff")]
+    if lines:
+        line = data.draw(st.sampled_from(lines)).strip("\ufeff")
+        start = data.draw(st.integers(0, len(line) - 1))
+        literal = line[start : data.draw(st.integers(start + 1, len(line)))]
+        assert bundle_of(texts).tally_dense(literal.encode()) == alone(re.escape(literal), texts)
+
+
+def test_what_is_dense() -> None:
+    samples = [b"return x;\n" + b"y = f(x);\n" * 100]
+    assert is_dense(compile_search("return"), samples)
+    assert not is_dense(compile_search("nowhere"), samples)
+    assert not is_dense(compile_search("x"), samples)
+    assert not is_dense(compile_search("retur[n]"), samples)
+    assert not is_dense(compile_search(""), samples)
+    bundle = bundle_of([b"foo\n", b"foo\nfoo\n", b"foo\n"])
+    bundle.kill(1)
+    assert bundle.tally_dense(b"foo") == [(0, 1), (2, 1)]
 
 
 def test_a_dead_file_is_not_counted() -> None:
