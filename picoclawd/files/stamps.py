@@ -23,14 +23,6 @@ class Stamp:
     nlink: int
 
 
-@dataclass(frozen=True, slots=True)
-class TakenStamp:
-    """A stamp with the wall-clock time (ns) read just *before* its stat."""
-
-    stamp: Stamp
-    taken_ns: int
-
-
 def of(stat: os.stat_result) -> Stamp:
     """Make the stamp of a stat result."""
     return Stamp(

@@ -214,10 +214,12 @@ def _anchored(text: bytes, finds: Sequence[Find]) -> Iterator[int]:
             return
         place = min(there)
         yield place
-        line_end = text.find(b"\n", place)
+        following = text.find(b"\n", place) + 1
+        if not 0 < following < last:
+            return
         for index, known in enumerate(places):
-            if 0 <= known <= line_end:
-                places[index] = finds[index](text, line_end, last)[0][0]
+            if 0 <= known < following:
+                places[index] = finds[index](text, following, last)[0][0]
 
 
 def _last(text: bytes, end: int) -> int:

@@ -118,11 +118,6 @@ def scan_stream(
     return scan.result()
 
 
-def count_lines(pattern: SearchPattern, data: bytes, stop: Stop = never, encoding: Encoding | None = None) -> int:
-    """The number of lines of a file that match, found without an object a line; 0 for a binary file."""
-    return scan_file(pattern, data, COUNT, stop, encoding).count
-
-
 class _Scan:
     """One scan as far as it has come."""
 

@@ -120,6 +120,12 @@ def test_tails_drop_no_line(parts: list[str], texts: list[bytes]) -> None:
     assert bundle_of(texts).tally(pattern, chosen) == alone(pattern.source, texts)
 
 
+@pytest.mark.parametrize("anchor", ["o|", r"o|\b", "$", "^"])
+def test_an_anchor_that_matches_nothing_ends_too(anchor: str) -> None:
+    texts = [b"foo\n\nbar\n", b"x\nfoo", b"foo\n\n"]
+    assert bundle_of(texts).tally(compile_search("fo+"), [compile_search(anchor)]) == alone("fo+", texts)
+
+
 def test_a_pattern_without_a_text_is_found_by_its_tail() -> None:
     assert [tail.source for tail in choose(compile_search("[a-z]+_[0-9]{4}x"), [b"a_b\n" * 1000])] == ["_[0-9]{4}x"]
     assert choose(compile_search("[a-z]+_[a-z]"), [b"a_b\n" * 1000]) == ()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from picoclawd.index import scan
 from picoclawd.index.matcher import compile_search
 from picoclawd.index.pattern import Encoding
-from picoclawd.index.scan import COUNT, EXISTS, End, FileHits, Row, Want, count_lines, scan_file, scan_stream
+from picoclawd.index.scan import COUNT, EXISTS, End, FileHits, Row, Want, scan_file, scan_stream
 from tests.index.test_pattern import SOURCES, naive
 from tests.index.test_pieces import stream
 
@@ -133,7 +133,7 @@ def test_rows_are_those_of_each_line_searched_alone(source: str, data: bytes, si
     wanted = reference(source, data)
     with pieces_of(size):
         assert scan_file(pattern, data) == FileHits(len(wanted), tuple(wanted), End.COMPLETE)
-        assert count_lines(pattern, data) == len(wanted)
+        assert scan_file(pattern, data, COUNT).count == len(wanted)
 
 
 @given(SOURCES, DATA, PIECE_SIZES, st.lists(st.integers(1, 9), min_size=1, max_size=5))
@@ -228,7 +228,7 @@ def test_a_long_line_is_cut_on_a_character() -> None:
 )
 def test_a_multiline_match_gives_every_line_it_spans(source: str, data: bytes, lines: list[int]) -> None:
     assert line_numbers(source, data, multiline=True) == lines
-    assert count_lines(compile_search(source, multiline=True), data) == len(lines)
+    assert scan_file(compile_search(source, multiline=True), data, COUNT).count == len(lines)
 
 
 def test_a_multiline_match_is_cut_to_each_of_its_lines() -> None:
