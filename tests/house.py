@@ -16,9 +16,10 @@ from picoclawd.files.threads import Lane, Threads
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
+from picoclawd.workspace import confirm
 from picoclawd.workspace.actors import Kind, Role
 from picoclawd.workspace.sessions import Session
-from picoclawd.workspace.workspace import Options, Workspace
+from picoclawd.workspace.workspace import Options, Records, Workspace
 
 PROBES = Probes(
     openat2=True,
@@ -33,6 +34,9 @@ PROBES = Probes(
 )
 
 
+NOBODY = confirm.Settings(reachable=False)  # for those who would wait for a person in vain
+
+
 class House:
     """Call a tool as an agent or an operator; `root` is the workspace."""
 
@@ -43,6 +47,7 @@ class House:
         off: frozenset[str] = frozenset(),
         settings: dict[str, Settings] | None = None,
         threads: Threads | None = None,
+        records: Records | None = None,
         watcher_command: tuple[str, ...] | None = None,
         **rules: Any,
     ) -> None:
@@ -51,7 +56,13 @@ class House:
         real = os.fsencode(os.path.realpath(root))
         self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
         self.workspace = Workspace(
-            self.rooted, (real,), PROBES, options or Options(), threads, watcher_command=watcher_command
+            self.rooted,
+            (real,),
+            PROBES,
+            options or Options(approvals=NOBODY),
+            threads,
+            records=records,
+            watcher_command=watcher_command,
         )
         given = settings or {}
         self.toolbox = Toolbox(
@@ -106,4 +117,5 @@ class House:
             file.write(data)
 
     def close(self) -> None:
+        self.workspace.journal.close()
         self.rooted.close()

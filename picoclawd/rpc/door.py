@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.rpc.describe import describe_tools, openrpc
-from picoclawd.rpc.method import Exchange, Method, Params
+from picoclawd.rpc.method import Exchange, Method, Notifier, Params
 from picoclawd.text import display, redact
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._decode import decode
@@ -23,11 +23,12 @@ from picoclawd.workspace.sessions import Session, checked_label
 from picoclawd.workspace.workspace import Workspace
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Guest:
-    """A connection's standing in the house: the session that it holds now."""
+    """A connection's standing in the house: the session that it holds now, and what it is told by."""
 
     session: Session
+    notifier: Notifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,9 @@ def _session_info(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:
 
 
 def _session_close(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:
-    door.workspace.sessions.close(guest.session)
-    return {"closed": guest.session.session_id}
+    closed = guest.session
+    guest.session = door.workspace.sessions.close(closed)
+    return {"closed": closed.session_id}
 
 
 def _tools_list(door: Door, guest: Guest, params: NoParams) -> dict[str, Any]:

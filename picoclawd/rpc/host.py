@@ -44,12 +44,12 @@ class WorkspaceHost:
 
         Raises: overloaded.
         """
-        return Guest(self._workspace.sessions.connect(Role(peer.role), peer.pid))
+        return Guest(self._workspace.sessions.connect(Role(peer.role), peer.pid), notifier)
 
     def disconnected(self, client: object) -> None:
         """Let the session wait to be resumed, or end it."""
         assert isinstance(client, Guest)
-        self._workspace.sessions.disconnect(client.session)
+        self._workspace.disconnect(client.session, client)
 
     def available(self, peer: Peer) -> Sequence[str]:
         """All method names that this peer may call."""
@@ -83,6 +83,7 @@ def _asked(exchange: Exchange) -> Asked:
         cancelled=exchange.cancelled,
         progress=exchange.progress,
         dry_run=exchange.meta.get("dry_run") is True,
+        op=exchange.meta.get("op"),
     )
 
 
