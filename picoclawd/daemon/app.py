@@ -35,8 +35,8 @@ from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane
 from picoclawd.history.records import HistoryError
 from picoclawd.rpc.budget import ByteBudget
-from picoclawd.rpc.door import Facts
 from picoclawd.rpc.host import WorkspaceHost
+from picoclawd.rpc.rows import Facts
 from picoclawd.rpc.server import Server
 from picoclawd.text.display import log_line
 from picoclawd.workspace import leftovers
