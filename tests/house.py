@@ -13,6 +13,7 @@ from picoclawd.files.policy import PathRules, Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.history.store import History
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
@@ -86,14 +87,25 @@ class House:
         self.workspace.sessions.open(session, "test", Kind.AGENT)
         return session
 
-    async def call(self, name: str, *args: Any, session: Any = None, **params: Any) -> dict[str, Any]:
-        return await self._call(name, list(args) if args else params, session, dry_run=False)
+    @property
+    def history(self) -> History:
+        """The history of a house that has one."""
+        history = self.workspace.journal.history
+        assert history is not None
+        return history
+
+    async def call(
+        self, name: str, *args: Any, session: Any = None, op: str | None = None, **params: Any
+    ) -> dict[str, Any]:
+        return await self._call(name, list(args) if args else params, session, dry_run=False, op=op)
 
     async def dry(self, name: str, **params: Any) -> dict[str, Any]:
         return await self._call(name, params, None, dry_run=True)
 
-    async def _call(self, name: str, params: Any, session: Session | None, *, dry_run: bool) -> dict[str, Any]:
-        asked = Asked(session or self.agent, lambda: self.stop, lambda done, total, message: None, dry_run)
+    async def _call(
+        self, name: str, params: Any, session: Session | None, *, dry_run: bool, op: str | None = None
+    ) -> dict[str, Any]:
+        asked = Asked(session or self.agent, lambda: self.stop, lambda done, total, message: None, dry_run, op)
         return await call_tool(self.toolbox, self.workspace, name, params, asked)
 
     async def fault(self, slug: Slug, name: str, session: Any = None, **params: Any) -> Fault:
