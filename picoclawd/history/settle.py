@@ -37,7 +37,8 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenIntent:
-    """An intent without an outcome. Of an append `addition` is what was to be added, None where it was not kept."""
+    """An intent without an outcome. `after`, and of an append `addition`, have their content, None where it is not
+    kept."""
 
     version: int
     path: bytes
@@ -58,7 +59,7 @@ def open_intents(db: Connection, blobs: Blobs) -> list[OpenIntent]:
     """All intents without an outcome, oldest first. Blocking."""
     rows = db.execute(
         "SELECT version, path, action, size_before, sha_before, size_after, sha_after, size_addition, sha_addition, "
-        "keeps_addition, stamp, op FROM versions WHERE state = 'intent' ORDER BY version"
+        "keeps_addition, stamp, op, keeps_after FROM versions WHERE state = 'intent' ORDER BY version"
     ).fetchall()
     return [
         OpenIntent(
@@ -66,7 +67,7 @@ def open_intents(db: Connection, blobs: Blobs) -> list[OpenIntent]:
             path=row[1],
             action=row[2],
             before=Image(row[3], row[4]),
-            after=Image(row[5], row[6]),
+            after=Image(row[5], row[6], blobs.read(db, row[6]) if row[12] else None),
             addition=Image(row[7], row[8], blobs.read(db, row[8]) if row[9] else None),
             stamp=stamp_of(row[10]),
             op=row[11],

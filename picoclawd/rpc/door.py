@@ -16,7 +16,7 @@ def methods(house: House) -> list[Method]:
 
 
 def _method(house: House, row: Row) -> Method:
-    order = row.params.__struct_fields__
+    order = row.params.__struct_encode_fields__
 
     def at_once(exchange: Exchange, params: Params) -> object:
         assert isinstance(exchange.client, Guest)

@@ -3,6 +3,7 @@
 Nobody is served yet, so no lock is needed.
 """
 
+import hashlib
 import os
 from dataclasses import dataclass
 
@@ -19,7 +20,6 @@ from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Applied
 from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
 from picoclawd.history.store import History
-from picoclawd.workspace.applying import hash_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _settle(rooted: Rooted, roots: Roots, history: History, intent: OpenIntent) 
             verdict = _judge_at(place, intent)
             removed = _clear(place, intent)
     except Fault:  # its directory is gone, or is nobody's to look into any more
-        verdict = judge(intent, None) if intent.after.exists is False else Verdict.UNKNOWN
+        verdict = judge(intent, None)
     except OSError:
         verdict = Verdict.UNKNOWN
     history.settle(intent.version, verdict)
@@ -85,12 +85,11 @@ def _complete(place: Place, intent: OpenIntent, found: Stamp) -> None:
 
 def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
     """Remove temporary files of ours that hold what history has, or what never became true. Others may hold a save."""
-    known = {image.sha for image in (intent.before, intent.after) if image.sha is not None}
     removed: list[bytes] = []
     listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.dir_fd)
     try:
         for name in find_leftovers(listing):
-            if _sha_of(place.dir_fd, name) in known:
+            if _holds_nothing_else(intent, _read(place.dir_fd, name)):
                 temps.remove(place.dir_fd, name)
                 removed.append(name)
     finally:
@@ -98,8 +97,17 @@ def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
     return tuple(removed)
 
 
-def _sha_of(dir_fd: int, name: bytes) -> bytes | None:
+def _holds_nothing_else(intent: OpenIntent, data: bytes | None) -> bool:
+    """Whether these bytes are the old content, or the beginning of the new one."""
+    if data is None:
+        return False
+    if intent.before.sha is not None and hashlib.sha256(data).digest() == intent.before.sha:
+        return True
+    return intent.after.content is not None and intent.after.content.startswith(data)
+
+
+def _read(dir_fd: int, name: bytes) -> bytes | None:
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
     with open(fd, "rb") as file:
         data = file.read(limits.EDIT_MAX_BYTES + 1)
-    return bytes.fromhex(hash_of(data)) if len(data) <= limits.EDIT_MAX_BYTES else None
+    return data if len(data) <= limits.EDIT_MAX_BYTES else None

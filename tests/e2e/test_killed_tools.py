@@ -1,4 +1,5 @@
-"""P1: whatever system call a mutating tool dies in, the file is the old one or the new one, and nothing shows."""
+"""P1: whatever system call a mutating tool dies in, the file is the old one or the new one, the next start finds out
+which, completes what can be, and nothing shows."""
 
 import json
 import os
@@ -11,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from picoclawd.history.query import Filter
+from picoclawd.history.store import History
+from picoclawd.workspace import settling
+from picoclawd.workspace.workspace import Records
 from tests.conftest import needs
 from tests.crashes import Crashes
 from tests.house import House
@@ -63,7 +68,7 @@ def crashes() -> Iterator[Crashes]:
 
 
 def prepare(workspace: Path, case: Case) -> None:
-    subprocess.run(["rm", "-rf", str(workspace)], check=True)
+    subprocess.run(["rm", "-rf", str(workspace), f"{workspace}-state"], check=True)
     workspace.mkdir()
     if case.before is not None:
         (workspace / case.path).write_text(case.before)
@@ -89,9 +94,32 @@ async def kill_everywhere(crashes: Crashes, tmp_path: Path, case: Case, telling:
         )
         assert whole, f"torn by {rule}"
         outcomes.append(left == case.after)
+        settled(workspace, case, left)
         await nothing_shows(workspace, case)
     assert outcomes == sorted(outcomes), "once it has taken effect, it stays"
     return len(rules)
+
+
+def settled(workspace: Path, case: Case, left: str | None) -> None:
+    """The next start: every intent is settled as the disk says, an append is completed, and nothing is left over."""
+    path = workspace / case.path
+    house = House(workspace, records=Records(History(f"{workspace}-state")))
+    try:
+        reports = settling.settle(house.rooted, house.workspace.roots, house.history)
+        assert house.history.open_intents() == []
+        begun = left != case.before or bool(reports)
+        now = path.read_text() if path.exists() else None
+        assert now in (case.before, case.after)
+        if left != case.before:
+            assert now == case.after, "what had taken effect in part is completed"
+        made = house.history.versions(Filter(), 10)
+        assert [each.state for each in made] == (["done"] if now == case.after and begun else [])
+        for each in made:
+            assert house.history.content_before(each.version) == (None if case.before is None else case.before.encode())
+            assert house.history.content_after(each.version) == case.after.encode()
+        assert not [name for _, _, names in os.walk(workspace) for name in names if name.startswith(".picoclawd.")]
+    finally:
+        house.close()
 
 
 async def nothing_shows(workspace: Path, case: Case) -> None:

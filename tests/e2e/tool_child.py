@@ -1,8 +1,8 @@
 """A process that forks a child for each line on its standard input: the child stops itself, then makes one tool call.
 
 A line is JSON: {"folder": workspace, "action": tool, "new": parameters as JSON}. The child's pid is printed as soon as
-it stands still; how it ended (os.waitpid's status) when it has ended. The child has one thread, so that system calls
-can be counted.
+it stands still; how it ended (os.waitpid's status) when it has ended. All that a call does is done in one thread, but
+for what history writes, so that its system calls can be counted. The history is in the folder `<workspace>-state`.
 """
 
 import json
@@ -15,6 +15,8 @@ from pathlib import Path
 import trio
 
 from picoclawd.files.threads import ArgsT, Lane, ResultT, Threads
+from picoclawd.history.store import History
+from picoclawd.workspace.workspace import Records
 from tests.house import House
 
 
@@ -28,7 +30,8 @@ class OneThread(Threads):
 
 def run_child(folder: str, action: str, new: str) -> None:
     """Stand still until somebody lets it go on, make the call, and end without any cleaning up."""
-    house = House(Path(folder), threads=OneThread())
+    records = Records(History(f"{folder}-state"))
+    house = House(Path(folder), threads=OneThread(), records=records)
 
     async def call() -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
