@@ -1,12 +1,13 @@
-"""The one thread that writes to the history database: whatever waits goes into one transaction, and no timer is set.
+"""One writer at a time to the history database: whatever waits goes into one transaction, and no timer is set.
 
-While one commit runs the others queue, and the next takes them all: eight writers share an fsync, one alone waits
-for nothing. What nobody waits for (an intent is done) rides along with the next commit, or, when none comes, is
-written without an fsync: after a power loss the start compares that intent with the disk.
+Who comes while nobody commits commits himself, in his own thread, which spares two switches between threads. Who comes
+meanwhile queues, and the writer's own thread takes all of them into the next transaction: eight writers share an fsync,
+one alone waits for nothing. What nobody waits for (an intent is done) rides along with the next commit, or, when none
+comes, is written without an fsync: after a power loss the start compares that intent with the disk.
 """
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -48,21 +49,24 @@ class _Job:
 
 
 class Writer:
-    """Owns the writing connection and its thread, from the construction to `close`.
+    """Owns the writing connection, from the construction to `close`.
 
-    `renew` is called in the thread when the database turned out to be damaged: it answers with a fresh one.
-    The queue is bounded by its users: who submits waits, and `later` is called once after each `submit`.
+    `renew` is called when the database turned out to be damaged: it answers with a fresh one. The queue is bounded by
+    its users: who submits waits, and `later` is called once after each `submit`.
     """
 
     def __init__(self, db: Connection, renew: Callable[[], Connection]) -> None:
         self._db: Connection | None = db
         self._renew = renew
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._riders: list[_Job] = []
+        self._state = threading.Condition()  # of what follows; only who is `busy` touches the connection
+        self._jobs: deque[_Job] = deque()
+        self._failed_riders: list[_Job] = []
+        self._busy = False
+        self._handed = False  # whoever was busy left the rest to the thread
+        self._riding = False  # the thread waits for a commit that what nobody waits for can ride on
         self._closing = False
-        self._gate = threading.Lock()  # nothing is queued behind the end
-        self._pending = 0  # riders queued and not yet written
-        self._commits = self._jobs = self._group_max = self._unsynced = self._failures = 0
+        self._pending = 0  # riders that are not written yet
+        self._commits = self._jobs_done = self._group_max = self._unsynced = self._failures = 0
         self._synchronous = ""
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
@@ -75,7 +79,8 @@ class Writer:
         Raises: HistoryError, where the database does not take it, or is closed; else what `work` raises.
         """
         job = _Job(work, waited=True, durable=durable)
-        self._put(job)
+        if self._put(job):
+            self._commit_what_waits()
         try:
             return job.result.result()  # type: ignore[return-value]  # what `work` returned
         except database.Error as exc:
@@ -92,70 +97,96 @@ class Writer:
 
     def close(self) -> None:
         """Write what is queued, then end the thread and close the connection. Blocking; may be called again."""
-        with self._gate:
-            if not self._closing:
-                self._closing = True
-                self._queue.put(None)
+        with self._state:
+            self._closing = True
+            self._state.notify_all()
         self._thread.join()
 
     def statistics(self) -> WriterStatistics:
         """Count commits and jobs since the start, and the jobs that wait now."""
         return WriterStatistics(
-            self._commits, self._jobs, self._group_max, self._unsynced, self._failures, self._queue.qsize()
+            self._commits, self._jobs_done, self._group_max, self._unsynced, self._failures, len(self._jobs)
         )
 
-    def _put(self, job: _Job) -> None:
-        with self._gate:
+    def _put(self, job: _Job) -> bool:
+        """Queue a job; True where the caller now is the one who commits. Raises: HistoryError once it is closed."""
+        with self._state:
             if self._closing:
                 raise HistoryError(_CLOSED)
+            self._jobs.append(job)
             if not job.waited:
                 self._pending += 1
-            self._queue.put(job)
+                if not self._riding or self._pending >= _RIDERS_MAX:
+                    self._state.notify_all()
+                return False
+            if self._busy:
+                return False
+            self._busy = True
+            return True
+
+    def _commit_what_waits(self) -> None:
+        """Commit once; what came meanwhile is left to the thread, so that nobody works for others for long."""
+        try:
+            self._commit(self._take())
+        except BaseException:  # a bug behind the commit: nobody knows what the store's own files are now
+            self._refuse_waiting()
+            raise
+        finally:
+            self._leave()
+
+    def _take(self) -> list[_Job]:
+        with self._state:
+            group, self._failed_riders = self._failed_riders, []
+            while self._jobs and len(group) < _GROUP_MAX:
+                group.append(self._jobs.popleft())
+            return group
+
+    def _leave(self) -> None:
+        with self._state:
+            self._handed = any(job.waited for job in self._jobs)
+            self._busy = self._handed
+            if self._handed or self._closing:
+                self._state.notify_all()
 
     def _run(self) -> None:
         try:
-            while self._round():
-                pass
+            while self._becomes_busy():
+                self._commit_what_waits()
         finally:
             self._close_database()
             self._refuse_waiting()
 
+    def _becomes_busy(self) -> bool:
+        """Wait until there is something for the thread to commit; False at the end."""
+        with self._state:
+            while not self._handed:
+                if self._closing and not self._busy:
+                    if not (self._jobs or self._failed_riders):
+                        return False
+                    self._busy = True
+                    return True
+                if not self._jobs or self._busy:
+                    self._state.wait()
+                elif self._waited_for_a_ride():
+                    self._busy = True
+                    return True
+            self._handed = False
+            return True
+
+    def _waited_for_a_ride(self) -> bool:
+        """Whether no commit came along for what nobody waits for, or too much of it waits."""
+        self._riding = True
+        came = self._state.wait(_RIDE_S)
+        self._riding = False
+        return not self._busy and bool(self._jobs) and (not came or self._pending >= _RIDERS_MAX)
+
     def _refuse_waiting(self) -> None:
         """Answer whoever still waits, which is somebody only where a bug ended the thread."""
-        with self._gate:
+        with self._state:
             self._closing = True
-        while not self._queue.empty():
-            job = self._queue.get_nowait()
-            if job is not None:
+            for job in self._jobs:
                 job.result.set_exception(HistoryError(_CLOSED))
-
-    def _round(self) -> bool:
-        """Take what waits and commit it; False at the end."""
-        jobs, ended = self._take()
-        alone = bool(jobs) and not any(job.waited for job in jobs)
-        self._riders.extend(jobs)
-        if alone and not ended and len(self._riders) < _RIDERS_MAX:
-            return True  # nobody waits: a commit may come along
-        group, self._riders = self._riders, []
-        if group:
-            self._commit(group)
-        return not ended
-
-    def _take(self) -> tuple[list[_Job], bool]:
-        """What is queued, at least one job, none when riders waited long enough; and whether the end is reached."""
-        jobs: list[_Job] = []
-        try:
-            # Riders that all failed before wait for the next job: there is no use in trying at this pace.
-            hopeful = any(not job.failures for job in self._riders)
-            job = self._queue.get(timeout=_RIDE_S if hopeful else None)
-            while job is not None and len(jobs) < _GROUP_MAX:
-                jobs.append(job)
-                job = self._queue.get_nowait()
-        except queue.Empty:
-            return jobs, False
-        if job is not None:
-            jobs.append(job)
-        return jobs, job is None
+            self._jobs.clear()
 
     def _commit(self, group: list[_Job]) -> None:
         """Commit a group; where that fails, each job alone, so that one cannot fail the others."""
@@ -202,7 +233,7 @@ class Writer:
             self._synchronous = level
 
     def _count(self, group: list[_Job], durable: bool) -> None:
-        self._jobs += len(group)
+        self._jobs_done += len(group)
         self._commits += durable
         self._unsynced += not durable
         self._group_max = max(self._group_max, sum(job.waited for job in group))
@@ -225,14 +256,14 @@ class Writer:
     def _failed(self, job: _Job, exc: Exception) -> None:
         self._failures += 1
         if not job.waited:
-            if isinstance(exc, database.Error) and len(self._riders) < _RIDERS_MAX:
-                self._riders.append(job)
+            if isinstance(exc, database.Error) and not self._closing and len(self._failed_riders) < _RIDERS_MAX:
+                self._failed_riders.append(job)
                 return
             self._written(1)
         job.result.set_exception(exc)
 
     def _written(self, riders: int) -> None:
-        with self._gate:
+        with self._state:
             self._pending -= riders
 
     def _close_database(self) -> None:
