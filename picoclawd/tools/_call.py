@@ -18,7 +18,22 @@ from picoclawd.workspace.workspace import Workspace
 
 # Members of `data` that hold names, ids and hashes: never redacted, or they would name nothing any more.
 NAMES = frozenset(
-    {"path", "resolved_path", "path_bytes", "name", "target", "artifact", "next", "sha256", "session_id", "id"}
+    {
+        "path",
+        "resolved_path",
+        "path_bytes",
+        "name",
+        "target",
+        "moved_to",
+        "artifact",
+        "next",
+        "sha256",
+        "sha256_before",
+        "sha256_after",
+        "session_id",
+        "task_id",
+        "id",
+    }
 )
 _NOTICE_ROOM_CHARS = 400  # the spill notice with the longest artifact path
 

@@ -91,6 +91,10 @@ class Tasks:
         """Whether the task has begun and not ended."""
         return task_id in self._open
 
+    def knows(self, task_id: str) -> bool:
+        """Whether the task was begun here, and is remembered: it may have changed nothing."""
+        return task_id in self._open or task_id in self._ended
+
     def end_session(self, session_id: str) -> Task | None:
         """End whatever the session has running; returns it."""
         task = self._current.pop(session_id, None)

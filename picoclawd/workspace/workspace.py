@@ -32,6 +32,7 @@ from picoclawd.workspace.events import Feed
 from picoclawd.workspace.index import Index
 from picoclawd.workspace.journal import NO_HISTORY, Journal
 from picoclawd.workspace.read import Reader
+from picoclawd.workspace.restoring import Restorer
 from picoclawd.workspace.search import Searcher
 from picoclawd.workspace.sessions import Session, Sessions
 from picoclawd.workspace.tasks import Tasks
@@ -130,6 +131,9 @@ class Workspace:
             self.confirmations,
             self.announcer,
             self.editors,
+        )
+        self.restorer = Restorer(
+            self.rooted, self.roots, self.threads, self.journal, self.changer, self.confirmations, self.tasks
         )
 
     @property
