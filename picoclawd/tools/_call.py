@@ -265,7 +265,7 @@ def _preview(overlong: _Overlong, artifact: str | None) -> str:
 
 def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
     """Leave out rows at the end until `data` fits; say how many in `rows_cut`, and go on with them."""
-    if rows_field is None or len(msgspec.json.encode(data)) <= max_bytes:
+    if rows_field not in data or len(msgspec.json.encode(data)) <= max_bytes:
         return
     rows: list[Any] = data[rows_field]
     room = max_bytes - len(msgspec.json.encode({**data, rows_field: []})) - 64

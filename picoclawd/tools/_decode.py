@@ -26,7 +26,7 @@ def decode(name: str, params: type[P], raw: dict[str, Any]) -> P:
 
     Raises: invalid_params; data.path is the JSON path of the fault.
     """
-    known = params.__struct_fields__
+    known = params.__struct_encode_fields__
     for key in raw:
         if key not in known:
             raise _unknown(name, key, known)

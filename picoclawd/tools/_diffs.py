@@ -1,4 +1,4 @@
-"""Diffs of file text for whoever reads them: masked before they are made, so that no hunk cuts a secret in two."""
+"""Diffs of file text for whoever reads them: masked before they are made, as the text around a secret tells it."""
 
 from picoclawd import limits
 from picoclawd.text import diff

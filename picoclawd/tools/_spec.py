@@ -222,7 +222,7 @@ def tool(
     """
 
     def define(function: Callable[[Call[S], P], Awaitable[Result | Deferred]]) -> Tool[P, S]:
-        names = tuple(params.__struct_fields__)
+        names = tuple(params.__struct_encode_fields__)
         return Tool(
             name=function.__name__,
             title=title,

@@ -86,6 +86,12 @@ def plan(aim: Aim, history: History, old: Old, real: bytes, *, force: bool) -> P
     return _bring_back(aim, history, old)
 
 
+def content_of(aim: Aim, history: History) -> bytes | None:
+    """The bytes of the state; None where there is no file, or they are not kept. Raises: unknown_version."""
+    number = aim.version.version
+    return history.content_before(number) if aim.side == "before" else history.content_after(number)
+
+
 def _is_reached(aim: Aim, old: Old) -> bool:
     if not aim.exists or not old.exists:
         return aim.exists == old.exists
@@ -101,7 +107,7 @@ def _bring_back(aim: Aim, history: History, old: Old) -> Plan:
         data = history.trash.read(trashed.name)
         if data is not None:
             return Retrieve(number, trashed, data)
-    content = history.content_before(number) if aim.side == "before" else history.content_after(number)
+    content = content_of(aim, history)
     if content is None:
         raise _not_kept(aim, "what was kept of it is gone, or too large to replace a file that has its name by now")
     return Replace(content, history.mode_at(number, before=aim.side == "before"))

@@ -5,8 +5,9 @@ from dataclasses import replace
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
 from picoclawd.files.paths import Roots, WsPath
-from picoclawd.files.policy import Access
+from picoclawd.files.policy import Access, Refuse
 from picoclawd.files.rooted import Rooted
+from picoclawd.history.records import Version
 from picoclawd.text import display
 from picoclawd.workspace.journal import name_of
 
@@ -24,6 +25,16 @@ def path_of(rooted: Rooted, roots: Roots, name: bytes) -> WsPath:
     Raises: invalid_path for one that is longer than paths may be.
     """
     return replace(paths.parse(real_of(rooted, name), roots), given=display.name(name))
+
+
+def check(rooted: Rooted, version: Version, access: Access) -> None:
+    """Judge the file of a version by the policy of today. The name stays out of the fault: the caller may not know it.
+
+    Raises: protected_path, outside_workspace.
+    """
+    verdict = rooted.policy.decide(access, real_of(rooted, version.path), None)
+    if isinstance(verdict, Refuse):
+        raise Fault(verdict.slug, f"{verdict.reason} (the file of version {version.version})")
 
 
 def name_at(rooted: Rooted, path: WsPath, access: Access = Access.READ) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import Roots, WsPath
-from picoclawd.files.policy import Access, Refuse
+from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.text import diff, display
@@ -25,7 +25,7 @@ from picoclawd.workspace.confirm import Confirmations, Granted, Question, Target
 from picoclawd.workspace.journal import Journal
 from picoclawd.workspace.plans import Keep, Old, Plan
 from picoclawd.workspace.sessions import Session
-from picoclawd.workspace.tasks import CURRENT, Task, Tasks
+from picoclawd.workspace.tasks import Task, Tasks, unknown_task
 
 _REASON = "restoring files is confirmed by a person"
 
@@ -118,15 +118,7 @@ class Restorer:
         Raises: unknown_task; not_found where the task did not change `path`; history_unavailable, and what the policy
         says to `path`.
         """
-        if task_id == CURRENT:
-            current = self._tasks.current(session_id)
-            if current is None:
-                raise Fault(
-                    Slug.UNKNOWN_TASK,
-                    "no task runs in this session, so there is no current one to undo. file_history names the tasks "
-                    "of earlier changes: pass such a `task_id`, or a `version`.",
-                )
-            task_id = current.task_id
+        task_id = self._tasks.named(session_id, task_id)
         known = self._tasks.knows(task_id)
         return await self._threads.run(Lane.READ, self._of_task, task_id, known, path)
 
@@ -148,21 +140,14 @@ class Restorer:
 
     def _of_version(self, number: int) -> Goal:
         aim = aims.of_version(self._journal.required(f"version {number}"), number)
-        real = recorded.real_of(self._rooted, aim.path)
-        verdict = self._rooted.policy.decide(Access.WRITE, real, None)
-        if isinstance(verdict, Refuse):  # without the name, which nobody but an agent that may see it knows
-            raise Fault(verdict.slug, f"{verdict.reason} (the file of version {number})")
-        return Goal(real, (aim,))
+        recorded.check(self._rooted, aim.version, Access.WRITE)
+        return Goal(recorded.real_of(self._rooted, aim.path), (aim,))
 
     def _of_task(self, task_id: str, known: bool, path: WsPath | None) -> Goal:
         shown = display.name(task_id.encode("utf-8", "replace"))
         made = aims.of_task(self._journal.required(f"task {shown}"), task_id)
         if not made and not known:
-            raise Fault(
-                Slug.UNKNOWN_TASK,
-                f"history knows no task {shown}: nothing that it changed is recorded, or its time to be kept is over. "
-                "file_history names the task of each change.",
-            )
+            raise unknown_task(task_id)
         if path is not None:
             name = recorded.name_at(self._rooted, path, Access.WRITE)
             made = [aim for aim in made if aim.path == name]
