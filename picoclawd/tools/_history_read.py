@@ -130,7 +130,7 @@ def _result(parts: list[_Compared | _Failed], cleaner: Cleaner, *, content: bool
             named = part.path.absolute if part.path.relative is None else part.path.relative
             blocks.append(f"== {display.name(named)} ==\n[{part.fault.slug.value}] {message}")
             name, path_bytes = display.data_name(named)
-            failure = failure_of(part.fault, mutating=False)
+            failure = failure_of(part.fault)
             encoded = UNSET if path_bytes is None else path_bytes
             files.append(ComparedData(path=name, path_bytes=encoded, error=failure))
         else:

@@ -11,7 +11,7 @@ from picoclawd.files.threads import Lane
 from picoclawd.text import display
 from picoclawd.text.calls import call_line
 from picoclawd.tools._diffs import shown_diff
-from picoclawd.tools._failure import Failure, failure_of
+from picoclawd.tools._failure import ChangeFailure, change_failure_of
 from picoclawd.tools._spec import (
     WRITES,
     Call,
@@ -67,7 +67,7 @@ class FileData(msgspec.Struct, frozen=True, kw_only=True):
     version: int | None
     restorable: bool | UnsetType = UNSET
     reason: str | UnsetType = UNSET
-    error: Failure | UnsetType = UNSET
+    error: ChangeFailure | UnsetType = UNSET
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ def _file_data(each: Restored) -> FileData:
     name, path_bytes = display.data_name(relative)
     encoded = UNSET if path_bytes is None else path_bytes
     if each.changed is None or each.fault is not None:
-        failure = UNSET if each.fault is None else failure_of(each.fault)
+        failure = UNSET if each.fault is None else change_failure_of(each.fault)
         return FileData(path=name, path_bytes=encoded, action="failed", version=None, error=failure)
     changed = each.changed
     recorded_now = changed.version is not None
