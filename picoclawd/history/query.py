@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from picoclawd.errors import Fault, Slug
 from picoclawd.history.blobs import Blobs
 from picoclawd.history.database import Connection
+from picoclawd.history.recording import stamp_of
 from picoclawd.history.records import Applied, Trashed, Version
 from picoclawd.history.schema import HAPPENED, VERSION_COLUMNS, version_of
 from picoclawd.history.trash import Trash
 
+_PERMISSIONS = 0o777  # no set-id bit comes back with a content
 PATHS_MAX = 500  # in one question: SQLite takes 999 values at least
 
 
@@ -107,6 +109,20 @@ def content_after(db: Connection, blobs: Blobs, trash: Trash, number: int) -> by
     addition = blobs.read(db, row.sha_addition)
     before = _before(db, blobs, trash, number, row) if row.existed else b""
     return None if addition is None or before is None else before + addition
+
+
+def mode_at(db: Connection, number: int, *, before: bool) -> int | None:
+    """The permission bits that the file had right before or after a version, as the next change found them; None where
+    no change of that path saw any. Raises: unknown_version."""
+    row = db.execute(
+        "SELECT stamp FROM versions WHERE path = ? AND stamp IS NOT NULL AND version BETWEEN ? AND ? "
+        "ORDER BY version LIMIT 1",
+        (version(db, number).path, number if before else number + 1, 2**63 - 1),
+    ).fetchone()
+    if row is None:
+        return None if before else mode_at(db, number, before=True)
+    stamp = stamp_of(row[0])
+    return None if stamp is None else stamp.mode & _PERMISSIONS
 
 
 def task_paths(db: Connection, task_id: str) -> dict[bytes, TaskPath]:

@@ -208,6 +208,13 @@ def forget_trashed(tx: Transaction, version: int, reason: str) -> list[bytes]:
     return names
 
 
+def keep_before(tx: Transaction, blobs: Blobs, version: int) -> None:
+    """Keep what was before a version by its hash, where another version has the same content by now."""
+    row = tx.db.execute("SELECT sha_before FROM versions WHERE version = ? AND NOT keeps_before", (version,)).fetchone()
+    if row is not None and row[0] is not None and blobs.hold(tx, row[0]):
+        tx.db.execute("UPDATE versions SET keeps_before = 1, reason = NULL WHERE version = ?", (version,))
+
+
 def stamp_text(stamp: Stamp | None) -> str | None:
     """Write a stamp into one column."""
     if stamp is None:

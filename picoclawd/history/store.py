@@ -148,6 +148,11 @@ class History:
         with self._reading() as db:
             return query.content_after(db, self._blobs, self.trash, number)
 
+    def mode_at(self, number: int, *, before: bool) -> int | None:
+        """The permission bits of the file right before or after a version, as far as known. Raises: unknown_version."""
+        with self._reading() as db:
+            return query.mode_at(db, number, before=before)
+
     def task_paths(self, task_id: str) -> dict[bytes, TaskPath]:
         """What a task did to each path; with `content_before(first.version)` it is undone."""
         with self._reading() as db:
@@ -181,7 +186,7 @@ class History:
         """
         stamp = self.trash.retrieve(trashed.name, target)
         with suppress(HistoryError):
-            self._writer.later(partial(_forget_trashed, version))
+            self._writer.later(partial(_forget_trashed, self._blobs, version))
         return stamp
 
     def prune(self, now_ns: int | None = None) -> Pruned:
@@ -282,8 +287,9 @@ def _finish(blobs: Blobs, version: int, outcome: Outcome, tx: Transaction) -> No
     recording.finish(tx, blobs, version, outcome)
 
 
-def _forget_trashed(version: int, tx: Transaction) -> None:
+def _forget_trashed(blobs: Blobs, version: int, tx: Transaction) -> None:
     recording.forget_trashed(tx, version, "the file was taken back out of the trash")
+    recording.keep_before(tx, blobs, version)
 
 
 def _forget_gaps(before_ns: int, tx: Transaction) -> None:

@@ -76,6 +76,10 @@ class Trash:
             temps.sync_directory(trash)
             return stamps.of(os.stat(target.name, dir_fd=target.dir_fd, follow_symlinks=False))
 
+    def path_of(self, name: bytes) -> bytes:
+        """Where a file in the trash lies, for a person."""
+        return os.path.join(os.fsencode(self._path), name)
+
     def read(self, name: bytes) -> bytes | None:
         """Read a file in the trash whole; None where it is gone, or larger than what is edited in memory."""
         with self._opened() as trash:

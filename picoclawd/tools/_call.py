@@ -18,7 +18,22 @@ from picoclawd.workspace.workspace import Workspace
 
 # Members of `data` that hold names, ids and hashes: never redacted, or they would name nothing any more.
 NAMES = frozenset(
-    {"path", "resolved_path", "path_bytes", "name", "target", "artifact", "next", "sha256", "session_id", "id"}
+    {
+        "path",
+        "resolved_path",
+        "path_bytes",
+        "name",
+        "target",
+        "moved_to",
+        "artifact",
+        "next",
+        "sha256",
+        "sha256_before",
+        "sha256_after",
+        "session_id",
+        "task_id",
+        "id",
+    }
 )
 _NOTICE_ROOM_CHARS = 400  # the spill notice with the longest artifact path
 
@@ -250,7 +265,7 @@ def _preview(overlong: _Overlong, artifact: str | None) -> str:
 
 def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
     """Leave out rows at the end until `data` fits; say how many in `rows_cut`, and go on with them."""
-    if rows_field is None or len(msgspec.json.encode(data)) <= max_bytes:
+    if rows_field not in data or len(msgspec.json.encode(data)) <= max_bytes:
         return
     rows: list[Any] = data[rows_field]
     room = max_bytes - len(msgspec.json.encode({**data, rows_field: []})) - 64

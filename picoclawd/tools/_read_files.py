@@ -1,11 +1,12 @@
 """What read_files takes and gives."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from picoclawd.text import rows
+from picoclawd.tools._failure import Failure
 from picoclawd.tools._spec import PathBytesParam, PathParam
 
 FILES_MAX = 64  # in one call: more would leave each a handful of rows
@@ -54,22 +55,6 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     base64: str
-
-
-class Next(msgspec.Struct, frozen=True, kw_only=True):
-    """The literal call that would help."""
-
-    method: str
-    params: dict[str, Any]
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why one file was not read; the members of `error.data` of a call that fails for it."""
-
-    error: str
-    message: str
-    retryable: bool
-    next: Next | UnsetType = UNSET
 
 
 class FileData(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from msgspec import UnsetType
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import redact
 from picoclawd.tools._spec import Call
+from picoclawd.workspace.actors import Kind
 from picoclawd.workspace.change import Request
 from picoclawd.workspace.freshness import Guard, Setting
 from picoclawd.workspace.plans import Old
@@ -32,6 +33,16 @@ def request_for(
         if_match=None if isinstance(if_match, UnsetType) else if_match,
         dry_run=call.dry_run,
     )
+
+
+def refuse_subagent(call: Call[Any]) -> None:
+    """Keep a call for those that a person talks to. Raises: disabled_for_role."""
+    if call.actor.kind is Kind.SUBAGENT:
+        raise Fault(
+            Slug.DISABLED_FOR_ROLE,
+            f"{call.tool} is not for subagents. Nothing was done. Report to the agent that started you what should be "
+            "done, and why.",
+        )
 
 
 def guard_of(

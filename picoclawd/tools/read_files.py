@@ -12,8 +12,9 @@ from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.files.paths import WsPath
 from picoclawd.text import display, encodings, rows
 from picoclawd.text.rows import Row, RowPage
+from picoclawd.tools._failure import failure_of
 from picoclawd.tools._names import names_of
-from picoclawd.tools._read_files import Data, Failure, FileData, FileParam, Next, Params
+from picoclawd.tools._read_files import Data, FileData, FileParam, Params
 from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
 from picoclawd.workspace.confirm import Question, Target
@@ -303,10 +304,4 @@ def _file_data(part: _Part, page: RowPage) -> FileData:
 
 
 def _failure(part: _Failed) -> FileData:
-    fault, entry = part.fault, part.entry
-    call = UNSET if fault.next_call is None else Next(method=fault.next_call.method, params=fault.next_call.params)
-    return FileData(
-        path=entry.path,
-        path_bytes=entry.path_bytes,
-        error=Failure(error=fault.slug.value, message=fault.message, retryable=fault.retryable, next=call),
-    )
+    return FileData(path=part.entry.path, path_bytes=part.entry.path_bytes, error=failure_of(part.fault))

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from picoclawd import limits
-from picoclawd.errors import Fault, Slug
+from picoclawd.errors import Fault
 from picoclawd.files import commit
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Action, Addition, After, Before, Trashed, Unread
-from picoclawd.history.store import History
 from picoclawd.workspace.journal import Attribution, Entry, Journal, Wanted
 from picoclawd.workspace.plans import Append, Keep, Old, Plan, Remove, Replace, Retrieve
 
@@ -108,7 +107,9 @@ def foreseen_content(old: Old, plan: Plan) -> bytes | None:
             return data
         case Append(data):
             return old.data + data if old.size <= limits.SHA256_MAX_BYTES else None
-        case Remove() | Retrieve():
+        case Retrieve(_, _, data):
+            return data
+        case Remove():
             return None
         case _:
             assert_never(plan)
@@ -138,8 +139,8 @@ def _contents(old: Old, plan: Plan) -> tuple[Before, After]:
             return old.kept(_APPENDED_KEPT_BYTES), Addition(data) if old.exists else data
         case Remove():
             return old.removed(), None
-        case Retrieve(_, trashed):
-            return None, Unread(trashed.size_bytes)
+        case Retrieve(_, trashed, data):
+            return None, Unread(trashed.size_bytes) if data is None else data
         case Keep():
             return None, None
         case _:
@@ -152,12 +153,13 @@ def _make(
     match plan:
         case Remove():
             return _remove(journal, entry, target, old)
-        case Retrieve(version, trashed):
-            return _Made(_trash_of(journal, target).retrieve(version, trashed, target), None)
+        case Retrieve(version, trashed, data):
+            return _Made(journal.required(target.given).retrieve(version, trashed, target), data)
         case Keep():
             return _Made(old.stamp, old.data)
         case Replace(data) | Append(data) if old.stamp is None:
-            done = commit.create(target, data, new_file_mode, still_there=place.still_there)
+            mode = plan.mode if isinstance(plan, Replace) and plan.mode is not None else new_file_mode
+            done = commit.create(target, data, mode, still_there=place.still_there)
             commit.read_back(target, data)
             return _Made(done.stamp, data)
         case Replace(data):
@@ -187,14 +189,4 @@ def _remove(journal: Journal, entry: Entry, target: Target, old: Old) -> _Made:
     assert old.stamp is not None
     # Without a version the number only has to be one that no version will have.
     number = time.time_ns() if entry.version is None else entry.version
-    return _Made(None, None, _trash_of(journal, target).trash.move(target, old.stamp, number))
-
-
-def _trash_of(journal: Journal, target: Target) -> History:
-    if journal.history is None:
-        raise Fault(
-            Slug.HISTORY_UNAVAILABLE,
-            f"{target.given}: {journal.no_history}, so there is no trash: nothing was removed, and nothing can come "
-            "back. See `picoclawctl doctor`.",
-        )
-    return journal.history
+    return _Made(None, None, journal.required(target.given).trash.move(target, old.stamp, number))

@@ -44,7 +44,8 @@ class Request:
 
     `verb` fills "failed to ... file"; `method` and `params` are the call as it was given, for whoever must confirm it.
     `if_match` is the sha256 that the file must have, "" for no file. `confirm` says why a person must confirm it
-    wherever it goes, `granted` that one did already. `action` is what history calls it, None for what the plan is.
+    wherever it goes; `granted` that the whole call is confirmed already: then `compute` sees to it that the file is
+    what was shown. `action` is what history calls it, None for what the plan is.
     """
 
     session: Session
@@ -248,7 +249,7 @@ class Changer:
 
     def _question(self, request: Request, verdict: Allow | Ask, old: Old, plan: Plan) -> Question | None:
         """What a person must confirm; None where nobody needs to be asked."""
-        if request.actor.is_operator or (request.granted is not None and isinstance(verdict, Allow)):
+        if request.actor.is_operator or request.granted is not None:
             return None
         if request.confirm is not None:
             reason = request.confirm
@@ -263,7 +264,7 @@ class Changer:
             params=request.params,
             target=Target(old.real, old.sha256(), None if stamp is None else (stamp.dev, stamp.ino)),
             reason=reason,
-            diff=_diff_of(request.path.given, old, plan),
+            diff=diff_of(request.path.given, old, plan),
             task=request.task,
         )
 
@@ -306,15 +307,23 @@ def _foreseen(old: Old, plan: Plan) -> Changed:
     return Changed(action, old.real, len(whole or b""), written, sha256, old.hardlinks)
 
 
-def _diff_of(given: str, old: Old, plan: Plan) -> str:
+def diff_of(given: str, old: Old, plan: Plan) -> str:
     """The change for a person to look at; empty where it is no text that one looks at."""
-    if old.size > limits.DIFF_FILE_MAX_BYTES:
+    sides = sides_of(old, plan)
+    if sides is None:
         return ""
+    rows, _cut = diff.bounded(diff.unified(given, *sides), limits.DIFF_DISPLAY_MAX_CHARS)
+    return "\n".join(row.text for row in rows)
+
+
+def sides_of(old: Old, plan: Plan) -> tuple[bytes, bytes] | None:
+    """The file's bytes before and after the change, none for no file; None where they are too large for a diff."""
+    if old.size > limits.DIFF_FILE_MAX_BYTES:
+        return None
     after = b"" if isinstance(plan, Remove) else applying.foreseen_content(old, plan)
     if after is None or not (diff.small_enough(old.data) and diff.small_enough(after)):
-        return ""
-    rows, _cut = diff.bounded(diff.unified(given, old.data, after), limits.DIFF_DISPLAY_MAX_CHARS)
-    return "\n".join(row.text for row in rows)
+        return None
+    return old.data, after
 
 
 def _new_directory_key(foreseen: Foreseen) -> LockKey:

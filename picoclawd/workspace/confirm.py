@@ -17,6 +17,7 @@ import trio
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import display
+from picoclawd.text.calls import call_line
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.audit import Approval
 from picoclawd.workspace.events import Feed
@@ -460,6 +461,7 @@ class Confirmations:
             "id": request.id,
             "digest": request.digest,
             "method": question.method,
+            "call": call_line(question.method, question.params, question.target.path),
             "path": display.data_name(question.target.path)[0],
             "params": _shown(question.params),
             "diff": question.diff,

@@ -151,6 +151,19 @@ class Journal:
             _log.warning("a change could not be recorded: %s", exc.reason)
             return Entry(self, wanted, None, exc.reason)
 
+    def required(self, given: str) -> History:
+        """The history, for a change that is not made without it.
+
+        Raises: history_unavailable.
+        """
+        if self.history is None:
+            raise Fault(
+                Slug.HISTORY_UNAVAILABLE,
+                f"{given}: {self.no_history}, so nothing can go to the trash or come back. Nothing was done. "
+                "See `picoclawctl doctor`.",
+            )
+        return self.history
+
     def last_change(self, real: bytes, sha256: str) -> LastChange | None:
         """Who made the file what it is now: a session where its last recorded version has these bytes, else somebody
         outside; None where nothing is known."""

@@ -15,9 +15,10 @@ from picoclawd.history.records import Before, Trashed, Unread
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put these bytes in place of the file, atomically; or create it."""
+    """Put these bytes in place of the file, atomically; or create it, with `mode` or, if None, the configured one."""
 
     data: bytes
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,14 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
-    """Move a file that a version's change removed back out of the trash, to a name that is free."""
+    """Move a file that a version's change removed back out of the trash, to a name that is free.
+
+    `data` is what it holds, None where it is too large for history to keep once more.
+    """
 
     version: int
     trashed: Trashed
+    data: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,9 @@ class Reader:
 
     def _examine(self, path: WsPath) -> Sensitive | None:
         with self._rooted.open_file(path, Access.READ_OR_ASK) as opened:
-            return Sensitive(opened.verdict.reason, _target(opened, path)) if isinstance(opened.verdict, Ask) else None
+            return (
+                Sensitive(opened.verdict.reason, target_of(opened, path)) if isinstance(opened.verdict, Ask) else None
+            )
 
     def at_hand(self, path: WsPath) -> CachedFile | None:
         """A small file as it is now, where that waits for no disk: from our cache, or from the kernel's. None else.
@@ -134,7 +136,7 @@ class Reader:
         for attempt in range(_TRIES):
             with self._rooted.open_file(path, access) as opened:
                 if confirmed is not None:
-                    confirmed(_target(opened, path))
+                    confirmed(target_of(opened, path))
                 reading, entry = self._read_once(opened, path, extract, unstable=attempt == _TRIES - 1)
             if reading is not None:
                 break
@@ -177,7 +179,7 @@ def reading_of(file: CachedFile, extract: Callable[[BinaryIO, int], T]) -> Readi
     )
 
 
-def _target(opened: OpenFile, path: WsPath) -> Target:
+def target_of(opened: OpenFile, path: WsPath) -> Target:
     """Which file is open, for a person's word to hold for it and for nothing else. Raises: io_error."""
     try:
         with open(opened.fd, "rb", closefd=False) as source:

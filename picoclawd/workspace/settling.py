@@ -9,17 +9,18 @@ from dataclasses import dataclass
 
 from picoclawd import limits
 from picoclawd.errors import Fault
-from picoclawd.files import append, paths, stamps, temps
+from picoclawd.files import append, stamps, temps
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.leftovers import find_leftovers
-from picoclawd.files.paths import Roots, WsPath
+from picoclawd.files.paths import Roots
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Applied
 from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
 from picoclawd.history.store import History
+from picoclawd.workspace import recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def settle(rooted: Rooted, roots: Roots, history: History) -> list[Settled]:
 def _settle(rooted: Rooted, roots: Roots, history: History, intent: OpenIntent) -> Settled:
     removed: tuple[bytes, ...] = ()
     try:
-        with rooted.place(_path(rooted, roots, intent), Access.WRITE) as place:
+        with rooted.place(recorded.path_of(rooted, roots, intent.path), Access.WRITE) as place:
             verdict = _judge_at(place, intent)
             removed = _clear(place, intent)
     except Fault:  # its directory is gone, or is nobody's to look into any more
@@ -52,11 +53,6 @@ def _settle(rooted: Rooted, roots: Roots, history: History, intent: OpenIntent) 
         verdict = Verdict.UNKNOWN
     history.settle(intent.version, verdict)
     return Settled(intent.version, intent.path, verdict.applied, removed)
-
-
-def _path(rooted: Rooted, roots: Roots, intent: OpenIntent) -> WsPath:
-    absolute = intent.path if intent.path.startswith(b"/") else paths.join(rooted.workspace, intent.path)
-    return paths.parse(absolute, roots)
 
 
 def _judge_at(place: Place, intent: OpenIntent) -> Verdict:

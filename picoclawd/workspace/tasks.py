@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.text import display
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.sessions import checked_label
 
@@ -91,6 +92,26 @@ class Tasks:
         """Whether the task has begun and not ended."""
         return task_id in self._open
 
+    def named(self, session_id: str, task_id: str) -> str:
+        """The id of a task that a caller names: `current` is the session's own that runs now.
+
+        Raises: unknown_task where none does.
+        """
+        if task_id != CURRENT:
+            return task_id
+        task = self.current(session_id)
+        if task is None:
+            raise Fault(
+                Slug.UNKNOWN_TASK,
+                "no task runs in this session, so there is no current one. file_history names the task of each change: "
+                "pass that as `task_id`.",
+            )
+        return task.task_id
+
+    def knows(self, task_id: str) -> bool:
+        """Whether the task was begun here, and is remembered: it may have changed nothing."""
+        return task_id in self._open or task_id in self._ended
+
     def end_session(self, session_id: str) -> Task | None:
         """End whatever the session has running; returns it."""
         task = self._current.pop(session_id, None)
@@ -114,6 +135,16 @@ class Tasks:
         if running is not None:
             return running.session_id
         return self._ended.get(task_id) or self._recorded_by(task_id)
+
+
+def unknown_task(task_id: str) -> Fault:
+    """The fault of a task that neither a session nor history knows."""
+    shown = display.name(task_id.encode("utf-8", "replace"))
+    return Fault(
+        Slug.UNKNOWN_TASK,
+        f"there is no task {shown}: it was never begun, or the time to keep what it changed is over. file_history "
+        "names the task of each change.",
+    )
 
 
 def _bad_id(message: str) -> Fault:

@@ -1,5 +1,7 @@
 """The workspace: wires reading, changing, sessions and artifacts together, and holds nothing of its own."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,7 +33,9 @@ from picoclawd.workspace.editors import Editors
 from picoclawd.workspace.events import Feed
 from picoclawd.workspace.index import Index
 from picoclawd.workspace.journal import NO_HISTORY, Journal
+from picoclawd.workspace.opener import Opener
 from picoclawd.workspace.read import Reader
+from picoclawd.workspace.restoring import Restorer
 from picoclawd.workspace.search import Searcher
 from picoclawd.workspace.sessions import Session, Sessions
 from picoclawd.workspace.tasks import Tasks
@@ -73,6 +77,7 @@ class Workspace:
         *,
         records: Records | None = None,
         watcher_command: tuple[str, ...] | None = COMMAND,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.rooted = rooted
         self.roots = roots
@@ -87,6 +92,7 @@ class Workspace:
         self.finder = Finder(rooted, self.index, self.threads, options.verify_files_max)
         self.patterns = PatternCache()
         self.searcher = Searcher(rooted, self.index.contents, self.threads)
+        self.opener = Opener(rooted, self.threads, environ)
         self.counter = Counter(self.searcher, self.index.contents, self.threads)
         self.leftovers: tuple[str, ...] = ()
 
@@ -130,6 +136,9 @@ class Workspace:
             self.confirmations,
             self.announcer,
             self.editors,
+        )
+        self.restorer = Restorer(
+            self.rooted, self.roots, self.threads, self.journal, self.changer, self.confirmations, self.tasks
         )
 
     @property

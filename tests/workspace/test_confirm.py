@@ -139,6 +139,7 @@ async def test_the_person_sees_the_exact_call_and_what_the_agent_claims(autojump
         "id": row["id"],
         "digest": row["digest"],
         "method": "remove_file",
+        "call": "Remove(x.txt)",
         "path": "/w/x.txt",
         "params": {"path": "x.txt", "force": True},
         "diff": "-gone",
