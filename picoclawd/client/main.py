@@ -226,6 +226,7 @@ def _for_people(name: str) -> "Callable[[argparse.ArgumentParser], None]":
         from picoclawd.client import people
 
         people.OPTIONS[name](command)
+        command.set_defaults(operator=True)
 
     return add_options
 

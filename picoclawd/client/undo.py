@@ -49,8 +49,8 @@ def run(args: "argparse.Namespace") -> int:
             return finish(trial, args.json)
         if not (files := trial["data"]["files"]):
             raise NothingToUndo("nothing of that is recorded, so there is nothing to undo")
-        if all(row.get("error") for row in files):
-            return finish(trial, args.json)
+        if all(row.get("error") or row["action"] == "unchanged" for row in files):
+            return finish(trial, args.json)  # there is nothing to say yes to
         at.confirm(f"{heading}\n{desk.patch(trial['content'])}", "undo this")
         return finish(_call(args, at, chosen), args.json)
 

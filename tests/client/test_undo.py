@@ -166,6 +166,13 @@ def test_a_file_that_stays_as_it_is_makes_it_exit_code_1(
     assert len(operated.asked("history.undo")) == 3, "where nothing can be done nobody is asked"
 
 
+def test_what_is_as_it_was_needs_no_yes(operated: FakeDaemon, capsys: pytest.CaptureFixture[str]) -> None:
+    past = Past(operated)
+    past.answer = restore_answer({"path": "a.txt", "action": "unchanged", "version": None})
+    assert main(["undo", "--task", "t-1"]) == 0
+    assert len(operated.asked("history.undo")) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "params"),
     [
@@ -195,11 +202,14 @@ def test_restore_of_no_version_is_wrong_usage(operated: FakeDaemon, words: list[
 
 def test_a_conflict_names_the_option_that_lifts_it(operated: FakeDaemon, capsys: pytest.CaptureFixture[str]) -> None:
     def refuse(_: Any) -> Any:
-        raise Refusal(-32004, "changed outside: pass force: true", error="conflict")
+        following = {"method": "file_history", "params": {"path": "a.txt"}}
+        raise Refusal(-32004, "changed outside: pass force: true", error="conflict", next=following)
 
     Past(operated)
     operated.handlers["restore_file"] = refuse
     assert main(["restore", "1"]) == 1
-    assert "Add --force" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Add --force" in said
+    assert "next: picoclawctl call file_history path=a.txt --operator\n" in said
     assert main(["restore", "1", "--force"]) == 1
     assert "Add --force" not in capsys.readouterr().err
