@@ -5,6 +5,7 @@ what the text does not: without the rows that the text lists (`ROWS`), and not a
 itself. Of an error the text is `[slug] message`.
 """
 
+from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 import mcp_types
@@ -20,6 +21,7 @@ from picoclawd.client.failures import Lost, NoDaemon, RpcError
 
 Kind = Literal["agent", "subagent"]
 Structured = Literal["auto", "always", "never"]
+Tools = Literal["picoclaw", "agenvoy", "all"]
 Context = ServerRequestContext[Any, Any]
 
 ROWS = ("results",)  # the rows of a search stand in both `content` and `data`
@@ -28,15 +30,35 @@ ROWS = ("results",)  # the rows of a search stand in both `content` and `data`
 # (anthropics/claude-code#79944, openai/codex#38287). To be removed when they show the text as well.
 TEXT_HIDING_HOSTS = frozenset({"claude-code", "codex-mcp-client"})
 
+# Whose tool is whose: a host's prompt may be written for one family, and be confused by the other's names.
+FAMILIES: dict[Tools, frozenset[str]] = {
+    "picoclaw": frozenset({"read_file", "write_file", "edit_file", "append_file", "list_dir", "search_files"}),
+    "agenvoy": frozenset(
+        {"find_files", "read_files", "edit_file", "remove_file", "restore_file", "file_history", "open_file"}
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line says: the session's kind, whether to send structured content, and which tools to offer."""
+
+    kind: Kind = "agent"
+    structured: Structured = "auto"
+    tools: Tools = "all"
+
+    def offers(self, name: str) -> bool:
+        """Whether the host may see the tool of this name."""
+        return self.tools not in FAMILIES or name in FAMILIES[self.tools]
+
 
 class Bridge:
     """One MCP host's way to the daemon: one session, opened at the first request and again after a lost daemon."""
 
-    def __init__(self, nursery: trio.Nursery, start: str | None, kind: Kind, structured: Structured) -> None:
+    def __init__(self, nursery: trio.Nursery, start: str | None, wishes: Wishes) -> None:
         self._nursery = nursery
         self._start = start
-        self._kind: Kind = kind
-        self._structured: Structured = structured
+        self._wishes = wishes
         self._link: link.Link | None = None
         self._opening = trio.Lock()
         self._names: frozenset[str] = frozenset()
@@ -71,7 +93,8 @@ class Bridge:
 
     async def _fetch_tools(self, ctx: Context) -> list[dict[str, Any]]:
         daemon = await self._connected(ctx)
-        tools: list[dict[str, Any]] = (await daemon.call("tools.list", {}))["tools"]
+        listed: list[dict[str, Any]] = (await daemon.call("tools.list", {}))["tools"]
+        tools = [tool for tool in listed if self._wishes.offers(tool["name"])]
         self._names = frozenset(tool["name"] for tool in tools)
         return tools
 
@@ -86,7 +109,7 @@ class Bridge:
         self._nursery.start_soon(opened.run)
         greeted = False
         try:
-            await opened.call("session.open", {"client": _client_name(ctx), "kind": self._kind})
+            await opened.call("session.open", {"client": _client_name(ctx), "kind": self._wishes.kind})
             greeted = True
         finally:
             if not greeted:
@@ -106,7 +129,7 @@ class Bridge:
         return f"Start it again with `picoclawd serve --workspace {here}`; the next call connects to it."
 
     def _shows_structured(self, ctx: Context) -> bool:
-        match self._structured:
+        match self._wishes.structured:
             case "always":
                 return True
             case "never":
@@ -117,11 +140,11 @@ class Bridge:
                 assert_never(never)
 
 
-async def serve(start: str | None, kind: Kind, structured: Structured) -> None:
+async def serve(start: str | None, wishes: Wishes) -> None:
     """Serve one MCP host over stdin and stdout until it closes stdin. `start`: the directory to find a daemon for."""
     try:
         async with trio.open_nursery() as nursery:
-            server = make_server(Bridge(nursery, start, kind, structured))
+            server = make_server(Bridge(nursery, start, wishes))
             async with stdio_server() as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
             nursery.cancel_scope.cancel()

@@ -32,6 +32,13 @@ def status(args: "argparse.Namespace") -> int:
         return finish(connection, args, "workspace.status", {})
 
 
+def metrics(args: "argparse.Namespace") -> int:
+    """`picoclawctl metrics`: counters and gauges as Prometheus text."""
+    connection, _ = discover.connect("operator" if args.operator else "agent")
+    with connection:
+        return finish(connection, args, "metrics", {})
+
+
 def finish(
     connection: Connection, args: "argparse.Namespace", method: str, params: "dict[str, Any] | list[Any]"
 ) -> int:

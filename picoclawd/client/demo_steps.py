@@ -5,7 +5,9 @@ agents act through `Stage`, and calls `stage.check` for each promise.
 """
 
 import os
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +16,7 @@ from picoclawd.client.scratch import Scratch
 from picoclawd.client.wire import Connection
 
 CALL_TIMEOUT_S = 20.0  # nothing here takes a tenth of a second
+_POLL_S = 0.02
 
 
 class BrokenPromise(Exception):
@@ -49,16 +52,16 @@ class Stage:
         self.say("", str(result["content"]))
         return result
 
-    def is_refused(self, agent: Agent, slug: str, method: str, **params: Any) -> None:
-        """Show a call that must fail with `slug`."""
+    def is_refused(self, agent: Agent, slug: str, method: str, **params: Any) -> RpcError:
+        """Show a call that must fail with `slug`, and return its error."""
         self.say(agent.name, call_line(method, params))
         try:
             agent.call(method, params)
         except RpcError as error:
             self.say("refused", f"[{error.slug}] {error.message}")
             self.check(error.slug == slug, f"refused as {slug}, not {error.slug}")
-        else:
-            self.check(False, f"refused as {slug}; it was allowed")
+            return error
+        raise BrokenPromise(f"refused as {slug}; it was allowed")
 
     def check(self, holds: bool, promise: str) -> None:
         """Count a promise that held.
@@ -105,6 +108,21 @@ def stale_edit(stage: Stage) -> None:
     stage.is_refused(stage.bob, "conflict", "edit_file", **edit, if_match=read["data"]["sha256"])
     stage.is_refused(stage.bob, "no_match", "edit_file", **edit)
     stage.check(stage.text("server.py") == before, "Ada's edit is untouched")
+
+
+def edit_after_a_stale_read(stage: Stage) -> None:
+    """Bob's edit would fit, but what he has read is stale: he is told who changed it, and how"""
+    stage.does(stage.bob, "read_files", files=[{"path": "server.py"}])
+    stage.does(stage.ada, "edit_file", path="server.py", old_text="'localhost'", new_text="'0.0.0.0'")
+    before = stage.text("server.py")
+    target = {"old_string": "DEBUG = False", "new_string": "DEBUG = None"}
+    error = stage.is_refused(stage.bob, "not_fresh", "edit_file", path="server.py", targets=[target])
+    stage.check("demo:ada" in str(error.data) + error.message, "he is told that it was Ada")
+    stage.check("+HOST = '0.0.0.0'" in error.message, "and what she changed")
+    stage.check(stage.text("server.py") == before, "nothing is written")
+    stage.does(stage.bob, "read_files", files=[{"path": "server.py"}])
+    stage.does(stage.bob, "edit_file", path="server.py", targets=[target])
+    stage.check("'0.0.0.0'" in stage.text("server.py"), "read again, his edit goes through and hers stays")
 
 
 def overwrite_asked_for(stage: Stage) -> None:
@@ -163,12 +181,84 @@ def fresh_search(stage: Stage) -> None:
     stage.check(again["data"]["results"] == [{"path": "letter.txt"}], "what a person saved is found at once")
 
 
+def asked_first(stage: Stage) -> None:
+    """Ada wants to remove a file: nothing happens until the person allows it, here from a second connection"""
+    stage.write("old.log", "nobody needs this\n")
+    stage.write("thesis.txt", "three years of work\n")
+    for name, answer in (("old.log", "once"), ("thesis.txt", "deny")):
+        with ThreadPoolExecutor(1) as pool, stage.scratch.connect("operator") as person:
+            call = pool.submit(stage.ada.call, "remove_file", {"path": name})
+            stage.say("ada", call_line("remove_file", {"path": name}))
+            request = _asked(stage, person)
+            is_there = os.path.exists(os.path.join(stage.scratch.workspace, name))
+            stage.say("person", f"{answer}: {request['call']} for {request['client']}")
+            given = {"id": request["id"], "digest": request["digest"], "answer": answer}
+            person.call("approvals.answer", given, CALL_TIMEOUT_S)
+            failure = call.exception(CALL_TIMEOUT_S)
+        stage.check(is_there, "while it is asked for, the file is there")
+        if failure is None:
+            stage.say("", str(call.result()["content"]))
+        else:
+            stage.say("refused", f"[{getattr(failure, 'slug', '?')}] {failure}")
+        stage.check((failure is None) is (answer == "once"), "what the person says is what happens")
+    stage.check(sorted(_names(stage, ("old.log", "thesis.txt"))) == ["thesis.txt"], "the allowed one is in the trash")
+
+
+def undone(stage: Stage) -> None:
+    """Bob makes a mess in three files; the person undoes his whole task"""
+    stage.write("poem.txt", "roses are red\n")
+    stage.write("song.txt", "la la la\n")
+    task = stage.bob.call("task.begin", {"objective": "improve the poem"})["task_id"]
+    stage.does(stage.bob, "edit_file", path="poem.txt", old_text="roses", new_text="rockets")
+    stage.does(stage.bob, "write_file", path="song.txt", content="beep\n", overwrite=True)
+    stage.does(stage.bob, "write_file", path="notes.bak", content="temporary\n")
+    with stage.scratch.connect("operator") as connection:
+        person = Agent("person", connection)
+        stage.does(person, "file_history", task_id=task)
+        stage.does(person, "restore_file", task_id=task)
+    stage.check(stage.text("poem.txt") == "roses are red\n", "the poem is back")
+    stage.check(stage.text("song.txt") == "la la la\n", "so is the song")
+    stage.check(_names(stage, ("notes.bak",)) == [], "what he created is gone")
+    stage.bob.call("task.end", {})
+
+
+def _asked(stage: Stage, person: Connection) -> Any:
+    """The one request that waits for the person, as soon as it is there."""
+    deadline = time.monotonic() + CALL_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if pending := person.call("approvals.list", {}, CALL_TIMEOUT_S)["pending"]:
+            stage.check(len(pending) == 1, "one request waits")
+            return pending[0]
+        time.sleep(_POLL_S)
+    raise BrokenPromise("the person is asked")
+
+
+def _names(stage: Stage, names: tuple[str, ...]) -> list[str]:
+    """Those of these files that are there."""
+    return [name for name in names if os.path.lexists(os.path.join(stage.scratch.workspace, name))]
+
+
+# Steps that need tools which a daemon may not have yet.
+NEEDS: dict[Callable[[Stage], None], frozenset[str]] = {
+    asked_first: frozenset({"remove_file"}),
+    undone: frozenset({"file_history", "restore_file"}),
+}
+
+
+def playable(tools: set[str]) -> tuple[Callable[[Stage], None], ...]:
+    """The steps that a daemon with these tools can play."""
+    return tuple(step for step in STEPS if NEEDS.get(step, frozenset()) <= tools)
+
+
 STEPS: tuple[Callable[[Stage], None], ...] = (
     edit_with_diff,
     stale_edit,
+    edit_after_a_stale_read,
     overwrite_asked_for,
     escape,
     masked_secret,
     shared_log,
     fresh_search,
+    asked_first,
+    undone,
 )

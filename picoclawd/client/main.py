@@ -4,9 +4,8 @@ import argparse
 import os
 import sys
 
-from picoclawd.client import output
+from picoclawd.client import options, output
 from picoclawd.client.failures import CALL_FAILED, INTERRUPTED, NO_DAEMON, OK, USAGE, Failure
-from picoclawd.client.wire import CALL_TIMEOUT_S
 
 TYPE_CHECKING = False  # see failures.py
 if TYPE_CHECKING:
@@ -42,10 +41,10 @@ def main(argv: "Sequence[str] | None" = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the chosen command. Each is imported when it is chosen: a `call` must start in 25 ms."""
     match args.command:
-        case "call" | "status":
+        case "call" | "status" | "metrics":
             from picoclawd.client import call
 
-            return call.run(args) if args.command == "call" else call.status(args)
+            return {"call": call.run, "status": call.status, "metrics": call.metrics}[args.command](args)
         case "search" | "find":
             from picoclawd.client import search
 
@@ -74,10 +73,14 @@ def run(args: argparse.Namespace) -> int:
             from picoclawd.client import demo
 
             return demo.run(args)
-        case _:
+        case "version":
             from picoclawd.client import versions
 
             return versions.run(args)
+        case _:
+            from picoclawd.client import people
+
+            return people.run(args)
 
 
 def parse(argv: "Sequence[str] | None") -> argparse.Namespace:
@@ -111,9 +114,9 @@ def _call(command: argparse.ArgumentParser) -> None:
     command.add_argument("method", metavar="METHOD")
     command.add_argument("arguments", metavar="key=value", nargs="*", help="also key:=JSON, key=@FILE, key=@- (stdin)")
     command.add_argument("--params", metavar="JSON", help="all params at once, as JSON text or @FILE")
-    command.add_argument("--operator", action="store_true", help="speak to the operator's socket")
-    _dry_run(command)
-    _common(command)
+    options.operator(command)
+    options.dry_run(command)
+    options.common(command)
 
 
 def _read(command: argparse.ArgumentParser) -> None:
@@ -121,14 +124,14 @@ def _read(command: argparse.ArgumentParser) -> None:
     for name in ("--offset", "--length", "--start-line", "--max-lines"):
         command.add_argument(name, type=int, metavar="N")
     command.add_argument("--mode", choices=("bytes", "lines"))
-    _common(command)
+    options.common(command)
 
 
 def _ls(command: argparse.ArgumentParser) -> None:
     command.add_argument("path", metavar="PATH", nargs="?", default="")
     for name in ("--limit", "--offset"):
         command.add_argument(name, type=int, metavar="N")
-    _common(command)
+    options.common(command)
 
 
 def _edit(command: argparse.ArgumentParser) -> None:
@@ -136,15 +139,15 @@ def _edit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--old", metavar="TEXT", help="what to replace, which must occur once; @FILE, @- for stdin")
     command.add_argument("--new", metavar="TEXT", help="what replaces it; @FILE, @- for stdin")
     command.add_argument("--patch", metavar="PATCH", help="a V4A patch; @FILE, @- for stdin")
-    _dry_run(command)
-    _common(command)
+    options.dry_run(command)
+    options.common(command)
 
 
 def _search(command: argparse.ArgumentParser) -> None:
     command.add_argument("pattern", metavar="PATTERN", help="RE2 regular expression; after -- where it begins with -")
     command.add_argument("arguments", metavar="PATH", nargs="*", help="a file or directory (default: this directory)")
     command.add_argument("-g", "--glob", metavar="GLOB", help="only files whose name matches")
-    command.add_argument("-C", "--context", type=_count, metavar="N", help="lines around each match, 20 at most")
+    command.add_argument("-C", "--context", type=options.count, metavar="N", help="lines around each match, 20 at most")
     shape = command.add_mutually_exclusive_group()
     shape.add_argument("-c", "--count", action="store_true", help="only the number of matching lines of each file")
     shape.add_argument("-l", "--files-with-matches", action="store_true", help="only the names of matching files")
@@ -169,26 +172,26 @@ def _find(command: argparse.ArgumentParser) -> None:
 
 def _paged(command: argparse.ArgumentParser) -> None:
     amount = command.add_mutually_exclusive_group()
-    amount.add_argument("--limit", type=_positive, metavar="N", help="results at most (default 50)")
+    amount.add_argument("--limit", type=options.positive, metavar="N", help="results at most (default 50)")
     amount.add_argument("--all", action="store_true", help="every result, page by page")
-    command.add_argument("--offset", type=_count, default=0, metavar="N", help="results to skip")
+    command.add_argument("--offset", type=options.count, default=0, metavar="N", help="results to skip")
     command.add_argument("--newest", action="store_true", help="the file that was modified last comes first")
     text = "trust the watcher: faster on large trees, and may lag behind other programs"
     command.add_argument("--watched", action="store_true", help=text)
     command.add_argument("-0", "--null", action="store_true", help="end each name with a NUL byte, for xargs -0")
     command.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    command.add_argument("--operator", action="store_true", help="speak to the operator's socket")
-    _common(command)
+    options.operator(command)
+    options.common(command)
 
 
 def _status(command: argparse.ArgumentParser) -> None:
     command.add_argument("--watch", action="store_true", help="show how far the index is, until it is ready")
-    _common(command)
+    options.common(command)
 
 
 def _tools(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", metavar="NAME", nargs="?")
-    _common(command)
+    options.common(command)
 
 
 def _doctor(command: argparse.ArgumentParser) -> None:
@@ -199,6 +202,9 @@ def _doctor(command: argparse.ArgumentParser) -> None:
 def _mcp(command: argparse.ArgumentParser) -> None:
     command.add_argument("--subagent", action="store_true", help="open the session as a subagent's")
     command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
+    command.add_argument(
+        "--tools", choices=("picoclaw", "agenvoy", "all"), default="all", help="offer only these tools"
+    )
     text = "send structured content beside the text (auto: not to hosts that then hide the text)"
     command.add_argument("--structured", choices=("auto", "always", "never"), default="auto", help=text)
 
@@ -208,33 +214,21 @@ def _demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fast", action="store_true", help="without pauses")
 
 
-def _common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print the whole result, or the error object, as JSON")
-    text = f"give up on an answer (default {CALL_TIMEOUT_S:g})"
-    command.add_argument("--timeout", type=_seconds, default=CALL_TIMEOUT_S, metavar="SECONDS", help=text)
+def _metrics(command: argparse.ArgumentParser) -> None:
+    options.operator(command)
+    options.common(command)
 
 
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
-    return seconds
+def _for_people(name: str) -> "Callable[[argparse.ArgumentParser], None]":
+    """The options of a command of `people`, which only those commands import: start-up time."""
 
+    def add_options(command: argparse.ArgumentParser) -> None:
+        from picoclawd.client import people
 
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+        people.OPTIONS[name](command)
+        command.set_defaults(operator=True)
 
-
-def _count(text: str) -> int:
-    if (number := int(text)) < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return number
-
-
-def _dry_run(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--dry-run", action="store_true", help="say what would happen; write nothing")
+    return add_options
 
 
 _COMMANDS: "dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]" = {
@@ -246,10 +240,21 @@ _COMMANDS: "dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]" = 
     "edit": ("edit a file: --old TEXT --new TEXT, or --patch @FILE", _edit),
     "search": ("search contents with a regular expression, as rg does", _search),
     "find": ("find files by name, list a directory, or count matches", _find),
+    "metrics": ("counters and gauges as Prometheus text", _metrics),
+    "tail": ("follow changes, approvals and sessions until Ctrl-C", _for_people("tail")),
+    "sessions": ("who is connected", _for_people("sessions")),
+    "approvals": ("what waits for an answer of yours", _for_people("approvals")),
+    "approve": ("allow a call that waits for you", _for_people("approve")),
+    "deny": ("deny a call that waits for you", _for_people("deny")),
+    "history": ("who changed what, newest first; history purge PATH forgets a path", _for_people("history")),
+    "diff": ("changes as one patch for git apply, or as a commit", _for_people("diff")),
+    "blame": ("which recorded change each line of a file comes from", _for_people("blame")),
+    "restore": ("bring back a version, or undo a task", _for_people("restore")),
+    "undo": ("undo the last agent change, a task, a session, or the last minutes", _for_people("undo")),
     "doctor": ("check the installation, or explain why a path is not searched: --why PATH", _doctor),
     "mcp": ("serve the tools to an MCP host over stdin and stdout", _mcp),
     "demo": ("watch two agents work in a temporary workspace, about 10 seconds", _demo),
-    "version": ("print the client's version, and the daemon's where one runs", _common),
+    "version": ("print the client's version, and the daemon's where one runs", options.common),
 }
 
 

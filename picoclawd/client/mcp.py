@@ -28,5 +28,6 @@ def run(args: "argparse.Namespace") -> int:
 
     # A thread that reads stdin cannot be interrupted, so Python's own handler would wait for the next line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    trio.run(bridge.serve, args.workspace, "subagent" if args.subagent else "agent", args.structured)
+    wishes = bridge.Wishes("subagent" if args.subagent else "agent", args.structured, args.tools)
+    trio.run(bridge.serve, args.workspace, wishes)
     return OK

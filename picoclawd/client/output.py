@@ -1,12 +1,14 @@
 """Print results and failures: content to stdout, what went wrong and what to type next to stderr."""
 
 import json
+import os
 import sys
 
 from picoclawd.client.failures import Failure, RpcError
 
 TYPE_CHECKING = False  # see failures.py
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -21,6 +23,19 @@ def show_result(result: "Any", as_json: bool) -> None:
 def show_json(value: "Any") -> None:
     """Print JSON, indented for people; `jq` does not mind."""
     show_text(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def show_lines(rows: "Iterable[Any]") -> None:
+    """Print each row as one line of JSON (NDJSON), and see that it gets there at once."""
+    for row in rows:
+        show_text(json.dumps(row, ensure_ascii=False))
+    sys.stdout.flush()
+
+
+def show_rows(rows: "Iterable[str]") -> None:
+    """Print rows that are escaped already, and may have colours of ours."""
+    sys.stdout.writelines(row + "\n" for row in rows)
+    sys.stdout.flush()
 
 
 def show_text(text: str) -> None:
@@ -64,11 +79,32 @@ def command(call: "dict[str, Any]", operator: bool) -> str:
     return " ".join(shlex.quote(word) for word in words)
 
 
+def wants_colour(choice: str = "auto") -> bool:
+    """Whether to colour stdout: `auto` is for a terminal that can, unless NO_COLOR is set."""
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return choice == "always" or (choice == "auto" and sys.stdout.isatty() and not plain)
+
+
+def width() -> int | None:
+    """The columns of the terminal that stdout is; None for a pipe or a file."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
 def escape(text: str) -> str:
     """Escape what could drive a terminal or forge a log line."""
     from picoclawd.text import display  # it pulls in dataclasses, 10 ms that a piped call does not need
 
     return display.terminal(text)
+
+
+def one_line(text: str) -> str:
+    """Escape a text that must stay on its line, on a terminal and in a pipe: what a client says of itself, a name."""
+    from picoclawd.text import display  # as above
+
+    return display.log_line(text)
 
 
 def _is_plain(key: str, value: "Any") -> bool:

@@ -30,8 +30,7 @@ class Style:
 def style_of(args: "argparse.Namespace") -> Style:
     """The style for this command line and where stdout leads; NO_COLOR and a dumb terminal turn `auto` off."""
     is_terminal = sys.stdout.isatty()
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    colour = args.color == "always" or (args.color == "auto" and is_terminal and not plain)
+    colour = output.wants_colour(args.color)
     return Style(is_terminal=is_terminal, colour=colour, heading=is_terminal, null=args.null)
 
 

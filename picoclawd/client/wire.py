@@ -71,6 +71,21 @@ class Connection:
             raise RpcError(answer["error"])
         return answer.get("result")
 
+    def next_notification(self) -> "dict[str, Any]":
+        """The oldest notification that was not taken yet; waits for one, for as long as the daemon is there.
+
+        Raises:
+            Lost: it closed the connection.
+        """
+        while not self.notifications:
+            try:
+                message = _message(self._line(None))
+            except (OSError, EOFError) as exc:
+                raise Lost(f"the daemon went away: {exc}") from None
+            if "method" in message:
+                return message
+        return self.notifications.pop(0)
+
     def _answer_to(self, request_id: int, deadline: float) -> "dict[str, Any]":
         while True:
             message = _message(self._line(deadline))
@@ -80,14 +95,14 @@ class Connection:
             elif message.get("id") == request_id or (message.get("id") is None and "error" in message):
                 return message  # an error without an id is ours: only one request is out
 
-    def _line(self, deadline: float) -> bytes:
+    def _line(self, deadline: float | None) -> bytes:
         searched = 0
         while (end := self._unread.find(b"\n", searched)) < 0:
             searched = len(self._unread)
             if searched > ANSWER_MAX_BYTES:
                 raise EOFError(f"it sent a line of more than {ANSWER_MAX_BYTES} bytes")
-            remaining_s = deadline - time.monotonic()
-            if remaining_s <= 0:
+            remaining_s = None if deadline is None else deadline - time.monotonic()
+            if remaining_s is not None and remaining_s <= 0:
                 raise TimeoutError
             self._sock.settimeout(remaining_s)
             chunk = self._sock.recv(_CHUNK_BYTES)

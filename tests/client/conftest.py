@@ -41,3 +41,12 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pcd-", dir="/tmp") as directory:
         monkeypatch.setattr("tempfile.tempdir", directory)
         yield Path(directory)
+
+
+@pytest.fixture
+def operated(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> FakeDaemon:
+    """The same fake daemon, found as the operator's too."""
+    monkeypatch.setenv("PICOCLAWD_OPERATOR_SOCKET", daemon.path)
+    daemon.handlers["session.info"] = lambda _: {"session_id": "s-own", "workspace": "/ws"}
+    daemon.handlers["workspace.status"] = lambda _: {"data": {"sessions": []}}
+    return daemon

@@ -91,9 +91,7 @@ class FakeDaemon:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for sock in self._open:
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        self.hang_up()
         for thread in self._threads:
             thread.join(10)
         for sock in self._open:
@@ -102,6 +100,20 @@ class FakeDaemon:
     def asked(self, method: str) -> list[Any]:
         """The params of every call of `method` so far."""
         return [params for name, params in self.calls if name == method]
+
+    def hang_up(self) -> None:
+        """Close every connection."""
+        for sock in self._open:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification to everybody who is connected."""
+        line = json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n"
+        with self._lock:
+            for sock in self._open:
+                with contextlib.suppress(OSError):
+                    sock.sendall(line)
 
     def _start(self, target: Callable[..., None], *args: Any) -> None:
         thread = threading.Thread(target=target, args=args, daemon=True)

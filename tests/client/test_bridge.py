@@ -10,19 +10,24 @@ import trio
 from mcp import Client, MCPError
 
 from picoclawd.client import bridge
-from picoclawd.client.bridge import Bridge, Kind, Structured
-from tests.client.fake import FakeDaemon, Refusal, Vanish
+from picoclawd.client.bridge import Bridge, Kind, Structured, Tools, Wishes
+from picoclawd.tools._registry import discover
+from tests.client.fake import TOOLS, FakeDaemon, Refusal, Vanish
 
 
 @asynccontextmanager
 async def host(
-    kind: Kind = "agent", structured: Structured = "auto", name: str = "test-host", mode: str = "legacy"
+    kind: Kind = "agent",
+    structured: Structured = "auto",
+    name: str = "test-host",
+    mode: str = "legacy",
+    tools: Tools = "all",
 ) -> AsyncIterator[Client]:
     """An MCP host that is connected to a bridge."""
     info = mcp_types.Implementation(name=name, version="1")
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
-            server = bridge.make_server(Bridge(nursery, None, kind, structured))
+            server = bridge.make_server(Bridge(nursery, None, Wishes(kind, structured, tools)))
             async with Client(server, client_info=info, mode=mode) as client:
                 yield client
             nursery.cancel_scope.cancel()
@@ -53,6 +58,36 @@ async def test_every_tool_comes_with_schema_and_hints(daemon: FakeDaemon, mode: 
     assert read.annotations is not None and remove.annotations is not None
     assert (read.annotations.read_only_hint, read.annotations.open_world_hint) == (True, False)
     assert (remove.annotations.read_only_hint, remove.annotations.destructive_hint) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("tools", "offered"),
+    [
+        ("all", {"read_file", "remove_file", "edit_file", "new_tool"}),
+        ("picoclaw", {"read_file", "edit_file"}),
+        ("agenvoy", {"remove_file", "edit_file"}),
+    ],
+)
+async def test_a_host_is_offered_the_tools_that_were_asked_for(
+    daemon: FakeDaemon, tools: Tools, offered: set[str]
+) -> None:
+    rows = [*TOOLS, *({**TOOLS[0], "name": name} for name in ("edit_file", "new_tool"))]
+    daemon.handlers["tools.list"] = lambda _: {"tools": rows}
+    for name in ("read_file", "remove_file", "edit_file", "new_tool"):
+        daemon.handlers[name] = lambda _: {"content": "done", "data": {}}
+    async with host(tools=tools) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == offered
+        for row in rows:
+            if row["name"] in offered:
+                assert text(await client.call_tool(row["name"], {"path": "x"})) == "done"
+            else:
+                with pytest.raises(MCPError, match="no tool named"):
+                    await client.call_tool(row["name"], {"path": "x"})
+
+
+def test_every_tool_of_the_daemon_belongs_to_a_family() -> None:
+    known = frozenset().union(*bridge.FAMILIES.values())
+    assert set(discover()) <= known
 
 
 @pytest.mark.parametrize("kind", ["agent", "subagent"])

@@ -83,3 +83,14 @@ def test_a_timeout_can_be_set(daemon: FakeDaemon, capsys: pytest.CaptureFixture[
     assert main(["call", "slow", "--timeout", "0.05"]) == 1
     assert "no answer within 0.05 s" in capsys.readouterr().err
     daemon.cancelled.set()
+
+
+def test_metrics_are_for_agents_too(
+    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    daemon.handlers["metrics"] = lambda _: {"content": "picoclawd_sessions 1\n", "data": {}}
+    assert main(["metrics"]) == 0
+    assert capsys.readouterr().out == "picoclawd_sessions 1\n"
+    assert main(["metrics", "--operator"]) == 3
+    monkeypatch.setenv("PICOCLAWD_OPERATOR_SOCKET", daemon.path)
+    assert main(["metrics", "--operator"]) == 0

@@ -94,3 +94,42 @@ def parse(line: str) -> tuple[str, Any]:
 
     args = parse_command(shlex.split(line)[1:])
     return args.method, arguments.params([arguments.Word(word) for word in args.arguments], args.params, None)
+
+
+def test_rows_are_lines_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_lines([{"a": "x\ny"}, None])
+    assert capsys.readouterr().out == '{"a": "x\\ny"}\nnull\n'
+
+
+def test_lines_of_json_are_escaped_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.show_lines([{"a": TRICKY}])
+    assert capsys.readouterr().out == '{"a": "a\\u001b[31mred\\u202egnp.exe\\u009b"}\n'
+
+
+def test_one_line_stays_one_in_a_pipe_too() -> None:
+    assert output.one_line(f"{TRICKY}\nsecond\tthird") == "a\\x1b[31mred\\u202egnp.exe\\u009b\\nsecond\\tthird"
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_terminal", "variables", "wanted"),
+    [
+        ("auto", True, {}, True),
+        ("auto", False, {}, False),
+        ("auto", True, {"NO_COLOR": "1"}, False),
+        ("auto", True, {"TERM": "dumb"}, False),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {}, False),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, choice: str, is_terminal: bool, variables: dict[str, str], wanted: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    assert output.wants_colour(choice) is wanted

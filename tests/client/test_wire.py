@@ -128,3 +128,19 @@ def test_an_endless_line_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_socket_that_nobody_listens_on_is_an_os_error(tmp_path: Any) -> None:
     with pytest.raises(FileNotFoundError):
         Connection.open(str(tmp_path / "none"))
+
+
+def test_notifications_are_taken_in_order_whether_they_came_with_an_answer_or_not(daemon: FakeDaemon) -> None:
+    def tell(_: Any) -> Any:
+        daemon.notify("first", {"n": 1})
+        threading.Timer(0.05, daemon.notify, ("second", {"n": 2})).start()
+        return {}
+
+    daemon.handlers["tell"] = tell
+    with Connection.open(daemon.path) as connection:
+        connection.call("tell")
+        taken = [connection.next_notification() for _ in range(2)]
+        assert [(each["method"], each["params"]) for each in taken] == [("first", {"n": 1}), ("second", {"n": 2})]
+        daemon.hang_up()
+        with pytest.raises(Lost, match="went away"):
+            connection.next_notification()
