@@ -1,6 +1,6 @@
 """What a tool is, what it gets (`Call`) and what it gives (`Result`)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
@@ -128,22 +128,20 @@ class Deferred:
     make: Callable[[Cleaner], Result]
 
 
-@dataclass(frozen=True, slots=True)
-class AtHand:
+class AtHand(msgspec.Struct, frozen=True):
     """A result that needs no waiting: `make` makes it. `file` is what it is made of, and keeps what was made of it."""
 
     file: CachedFile
     make: Callable[[], Result]
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[S]):
+class Call(msgspec.Struct, Generic[S], frozen=True):
     """One call of one tool: who asks, on what, under which settings, and how to stop or report."""
 
     session: Session
     workspace: Workspace
     settings: S
-    enabled: frozenset[str]
+    enabled: Set[str]
     inline_chars: int
     cancelled: Callable[[], bool]
     progress: Callable[[int, int | None, str], None]

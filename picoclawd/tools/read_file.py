@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from picoclawd.tools._spec import (
     tool,
 )
 from picoclawd.workspace.artifacts import OWN_DIRECTORY
+from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.read import Reading, reading_of
 
 T = TypeVar("T")
@@ -99,7 +101,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(settings: ReadFileSettings, params: dict[str, Any]) -> None:
-    """Refuse pagination arguments of the other mode, naming the right ones."""
+    """Refuse arguments of the other mode, naming the right ones."""
     mode = params.get("mode", settings.mode)
     own, other = (_LINE_ARGUMENTS, _BYTE_ARGUMENTS) if mode == "lines" else (_BYTE_ARGUMENTS, _LINE_ARGUMENTS)
     for name in (*other, "limit"):
@@ -112,6 +114,10 @@ def _check(settings: ReadFileSettings, params: dict[str, Any]) -> None:
                 path=f"$.{name}",
                 use=right,
             )
+    if mode == "lines" and "encoding" in params:
+        raise Fault(
+            Slug.WRONG_MODE_ARGUMENT, 'read_file: `encoding` is for byte mode: pass mode="bytes".', path="$.encoding"
+        )
 
 
 def _order(settings: ReadFileSettings) -> tuple[str, ...]:
@@ -122,9 +128,14 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
 
 def _at_hand(call: Call[ReadFileSettings], params: Params) -> AtHand | None:
     """The page of a small file that is in memory."""
-    page = _page(call, params)
-    file = call.workspace.reader.at_hand(call.actor, page.path)
-    return None if file is None else AtHand(file, lambda: page.finish(reading_of(file, page.extract)))
+    path = _path(call, params)
+    file = call.workspace.reader.at_hand(call.actor, path)
+    return None if file is None else AtHand(file, partial(_page_of, file, call, params, path))
+
+
+def _page_of(file: CachedFile, call: Call[ReadFileSettings], params: Params, path: WsPath) -> Result:
+    page = _page(call, params, path)
+    return page.finish(reading_of(file, page.extract))
 
 
 @tool(
@@ -147,21 +158,24 @@ async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
     get the next page. Secrets are shown as [FILTERED]: never write that marker back into a file. To find
     something, search instead of reading files one after the other.
     """
-    page = _page(call, params)
-    return page.finish(await call.workspace.reader.read(call.actor, page.path, page.extract))
+    path = _path(call, params)
+    page = _page(call, params, path)
+    return page.finish(await call.workspace.reader.read(call.actor, path, page.extract))
 
 
 @dataclass(frozen=True, slots=True)
 class _Page(Generic[T]):
     """A page to be read: what to take out of the file, and how to word it."""
 
-    path: WsPath
     extract: Callable[[BinaryIO, int], T]
     finish: Callable[[Reading[T]], Result]
 
 
-def _page(call: Call[ReadFileSettings], params: Params) -> _Page[Any]:
-    path = call.workspace.parse(params.path, _given(params.path_bytes))
+def _path(call: Call[ReadFileSettings], params: Params) -> WsPath:
+    return call.workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
+
+
+def _page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _Page[Any]:
     mode: Mode = params.mode if params.mode is not UNSET else call.settings.mode
     return _lines_page(call, params, path) if mode == "lines" else _bytes_page(call, params, path)
 
@@ -197,7 +211,7 @@ def _bytes_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
         header = _byte_header(path, reading, page, offset) + _kind_note(head) + "\n\n"
         return Result(data, head=header, body=(segment,), keep_inline=_own(path))
 
-    return _Page(path, extract, finish)
+    return _Page(extract, finish)
 
 
 def _byte_header(path: WsPath, reading: Reading[tuple[BytePage, bytes]], page: BytePage, asked: int) -> str:
@@ -221,10 +235,6 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     start_line = 1 if params.start_line is UNSET else params.start_line
     wanted = settings.max_lines if params.max_lines is UNSET else params.max_lines
     budget = min(settings.max_read_file_size, _inline_bytes(call, path))
-    if params.encoding is not UNSET:
-        raise Fault(
-            Slug.WRONG_MODE_ARGUMENT, 'read_file: `encoding` is for byte mode: pass mode="bytes".', path="$.encoding"
-        )
 
     def extract(source: BinaryIO, size: int) -> LinePage | None:
         _refuse_binary(source, path)
@@ -248,7 +258,7 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
         header = _line_header(path, reading, page) + "\n\n"
         return Result(data, head=header, body=(FileRows(rows),), keep_inline=_own(path))
 
-    return _Page(path, extract, finish)
+    return _Page(extract, finish)
 
 
 def _line_header(path: WsPath, reading: Reading[LinePage | None], page: LinePage) -> str:
@@ -320,7 +330,3 @@ def _own(path: WsPath) -> bool:
 
 def _base_name(path: WsPath) -> bytes:
     return path.absolute.rsplit(b"/", 1)[-1]
-
-
-def _given(path_bytes: str | UnsetType) -> str | None:
-    return None if path_bytes is UNSET else path_bytes
