@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar
 
@@ -163,8 +162,7 @@ async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
     return page.finish(await call.workspace.reader.read(call.actor, path, page.extract))
 
 
-@dataclass(frozen=True, slots=True)
-class _Page(Generic[T]):
+class _Page(msgspec.Struct, Generic[T], frozen=True):
     """A page to be read: what to take out of the file, and how to word it."""
 
     extract: Callable[[BinaryIO, int], T]
