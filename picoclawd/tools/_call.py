@@ -142,7 +142,7 @@ def call_at_once(
             return None
         key = running.answer_key
         kept = at_hand.file.answers.get(key)
-        if isinstance(kept, msgspec.Raw):
+        if kept is not None:
             return kept
         result = at_hand.make()
     except Fault as fault:

@@ -193,8 +193,7 @@ def _bytes_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     def finish(reading: Reading[tuple[BytePage, bytes]]) -> Result:
         page, head = reading.found
         data = Data(
-            **names_of(path, reading.real),
-            **_facts(reading),
+            **_facts(path, reading),
             offset=page.offset,
             length=len(page.data),
             next=None if page.eof else page.end,
@@ -241,8 +240,7 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     def finish(reading: Reading[LinePage | None]) -> Result:
         page = reading.found or LinePage((), start_line, 0, 0, None, None, lossy=False)
         data = Data(
-            **names_of(path, reading.real),
-            **_facts(reading),
+            **_facts(path, reading),
             start_line=page.start_line,
             end_line=page.end_line,
             file_bytes=page.file_bytes,
@@ -294,8 +292,9 @@ def _kind_note(head: bytes) -> str:
     return " [binary: a NUL byte in the first 8 KiB]" if b"\0" in head else ""
 
 
-def _facts(reading: Reading[Any]) -> dict[str, Any]:
+def _facts(path: WsPath, reading: Reading[Any]) -> dict[str, Any]:
     return {
+        **names_of(path, reading.real),
         "size": reading.size,
         "mtime_ns": reading.mtime_ns,
         "sha256": reading.sha256,

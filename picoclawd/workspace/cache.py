@@ -13,16 +13,16 @@ CACHE_BYTES = 8 * 1024 * 1024  # a working set of source files; the index has it
 class CachedFile(msgspec.Struct, frozen=True):
     """A file's bytes as read under `stamp`. Its owner trusts it only while a fresh stat says the same.
 
-    `answers` keeps what was made of the bytes, by whatever tells one answer from another; it goes with them.
+    `answers` keeps what was made of the bytes, as JSON, by whatever tells one answer from another; it goes with them.
     """
 
     stamp: Stamp
     real: bytes
     data: bytes
     sha256: str
-    answers: dict[object, object] = {}
+    answers: dict[object, msgspec.Raw] = {}
 
-    def keep_answer(self, key: object, answer: object) -> None:
+    def keep_answer(self, key: object, answer: msgspec.Raw) -> None:
         """Keep an answer for the next call like it; of too many, none."""
         if len(self.answers) >= ANSWERS_MAX:
             self.answers.clear()

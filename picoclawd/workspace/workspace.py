@@ -1,7 +1,8 @@
 """The workspace: wires reading, changing, sessions and artifacts together, and holds nothing of its own."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.files import paths
@@ -24,8 +25,7 @@ from picoclawd.workspace.search import Searcher
 from picoclawd.workspace.sessions import Sessions
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What the configuration says of the workspace and of every answer; replaced whole at a reload."""
 
     restrict: bool = True
