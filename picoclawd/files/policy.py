@@ -7,7 +7,7 @@ It knows the settings, never who asks: whether an `Ask` is put to anybody is dec
 import functools
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeVar, assert_never
+from typing import ClassVar, TypeVar
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -49,11 +49,14 @@ class Access(Enum):
 class Allow:
     """The path may be used."""
 
+    strictness: ClassVar = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A person must be asked first; `reason` is for that question."""
 
+    strictness: ClassVar = 1
     reason: str
 
 
@@ -61,6 +64,7 @@ class Ask:
 class Refuse:
     """The path may not be used; `reason` is a message for the caller, which names no path outside the roots."""
 
+    strictness: ClassVar = 2
     slug: Slug
     reason: str
 
@@ -172,19 +176,7 @@ class Policy:
 
 def strictest(one: _Some, other: _Some) -> _Some:
     """Give the stricter of two verdicts; of two alike the first."""
-    return other if _rank(other) > _rank(one) else one
-
-
-def _rank(verdict: Verdict) -> int:
-    match verdict:
-        case Allow():
-            return 0
-        case Ask():
-            return 1
-        case Refuse():
-            return 2
-        case _:
-            assert_never(verdict)
+    return other if other.strictness > one.strictness else one
 
 
 def _on_protected_name(access: Access, relative: bytes | None) -> Verdict:

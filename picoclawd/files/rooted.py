@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+import msgspec
+
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import linux, paths, placing
@@ -43,8 +45,7 @@ class Foreseen:
     verdict: Allow | Ask
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     """One call: what is asked for, how messages name it, and whether only a directory will do."""
 
     path: WsPath

@@ -19,7 +19,7 @@ from picoclawd.rpc.budget import Account, ByteBudget
 from picoclawd.rpc.dispatch import Dispatcher, Job
 from picoclawd.rpc.envelope import Invalid
 from picoclawd.rpc.flight import Flight
-from picoclawd.rpc.framing import Dropped, Line, LineBuffer
+from picoclawd.rpc.framing import Dropped, LineBuffer
 from picoclawd.rpc.gather import Gathering
 from picoclawd.rpc.method import Host, Peer
 from picoclawd.rpc.notifications import Notifications
@@ -129,28 +129,30 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._outbox.break_off(None)
 
-    async def _take_in(self, found: Line | Dropped) -> None:
+    async def _take_in(self, found: bytes | Dropped) -> None:
         """Handle one line. Cancellations go at once; all else waits for a free slot, and so does what follows it."""
         held_bytes = 0
         decoded: envelope.Element | list[envelope.Element]
-        if isinstance(found, Line):
-            held_bytes = len(found.data)
-            decoded = envelope.decode(found.data)
+        if isinstance(found, bytes):
+            held_bytes = len(found)
+            decoded = envelope.decode(found)
         else:
             decoded = envelope.dropped_line(found, self._settings.max_request_bytes)
-        is_batch = isinstance(decoded, list)
         elements = decoded if isinstance(decoded, list) else [decoded]
-        only_cancels = True
-        for element in elements:
-            named = cancelled_id(element)
-            if named is not None:
-                self._flight.cancel(named)
-            only_cancels = only_cancels and named is not None
+        only_cancels = self._cancel_named(elements)
         if self._flight.full:
             self._flush_soon()  # answers of this turn may hold the slots
         while self._flight.full and not only_cancels:
             await self._wait_freed()
-        self._start(elements, Gathering(len(elements), is_batch, held_bytes))
+        self._start(elements, Gathering(len(elements), decoded is elements, held_bytes))
+
+    def _cancel_named(self, elements: list[envelope.Element]) -> bool:
+        """Cancel what the cancellations among these name; True where there is nothing else among them."""
+        named = [cancelled_id(element) for element in elements]
+        for request_id in named:
+            if request_id is not None:
+                self._flight.cancel(request_id)
+        return None not in named
 
     async def _wait_freed(self) -> None:
         await self._flight.wait_freed(GONE_POLL_S)

@@ -71,12 +71,14 @@ class Dispatcher:
         """Answer without waiting, where the job allows it: a refusal, or a method that has it ready. None: not so.
 
         jsonrpcserver's own dispatch is left out here: looking the method up and fitting the arguments is done, and
-        doing it again would be a quarter of a ping.
+        doing it again would be a quarter of a ping. So are its envelopes around a result.
         """
         if job.refusal is None and (job.method is None or job.method.at_once is None or job.ticket.waits):
             return None
-        result = self._guard.run_at_once(job)
-        return None if result is None else self._encode(self._request(job), result)
+        answer = self._guard.run_at_once(job)
+        if answer is None or isinstance(answer, bytes):
+            return answer
+        return self._encode(self._request(job), answer)
 
     async def answer(self, job: Job) -> bytes:
         """Run a job to its end and return the answer's line, which a notification's caller throws away.
@@ -137,12 +139,15 @@ class _Guard:
         return self._failed(job, failure)
 
     def run_at_once(self, job: Job) -> Any:
-        """Try a job without waiting; None, nothing done, where it has to be `run`."""
+        """Try a job without waiting: a whole line, or jsonrpcserver's `Result` of a failure.
+
+        None, nothing done, where it has to be `run`.
+        """
+        answer: Any
         try:
-            result = _result_at_once(job)
-            if result is None:
+            answer = _line_at_once(job)
+            if answer is None:
                 return None
-            answer = self._success(result)
         except Exception as exc:  # noqa: BLE001 - the same guard, for what needs no task
             answer = self._failed(job, exc)
         job.exchange.finish()
@@ -169,13 +174,13 @@ async def _result(job: Job) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(await job.method.run(job.exchange, job.params)))
 
 
-def _result_at_once(job: Job) -> msgspec.Raw | None:
+def _line_at_once(job: Job) -> bytes | None:
     if job.refusal is not None:
         raise job.refusal
     assert job.method is not None
     assert job.method.at_once is not None
     result = job.method.at_once(job.exchange, job.params)
-    return None if result is LATER else msgspec.Raw(msgspec.json.encode(result))
+    return None if result is LATER else envelope.result_line(result, job.request.id)
 
 
 def _gave_up(exchange: Exchange) -> Fault:

@@ -139,6 +139,11 @@ def _redacted(value: Any, redact: Redactor) -> Any:
     return value
 
 
+def result_line(result: object, request_id: RequestId) -> bytes:
+    """Write a whole answer, without a line ending."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "result": result, "id": request_id})
+
+
 def error_line(fault: Fault, request_id: RequestId, *, mutating: bool = False) -> bytes:
     """Write a whole error answer, without a line ending."""
     return msgspec.json.encode({"jsonrpc": "2.0", "error": fault_error(fault, mutating=mutating), "id": request_id})

@@ -4,19 +4,11 @@ Only 0x0A ends a line; a `\\r` before it and blank lines are ignored. A line tha
 budget has no room for, is announced at once and the rest of it is dropped unread into memory.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from picoclawd.rpc.budget import Account
 
 _BLANK = b" \t\r"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One whole line without its ending. Its length is counted in the account: whoever gets it gives that back."""
-
-    data: bytes
 
 
 class Dropped(Enum):
@@ -27,7 +19,10 @@ class Dropped(Enum):
 
 
 class LineBuffer:
-    """Holds the unterminated rest of one stream, at most `max_line_bytes` (ending not counted) of it."""
+    """Holds the unterminated rest of one stream, at most `max_line_bytes` (ending not counted) of it.
+
+    The length of each line that it gives is counted in the account: whoever gets the line gives that back.
+    """
 
     def __init__(self, max_line_bytes: int, account: Account) -> None:
         self._max_line_bytes = max_line_bytes
@@ -35,10 +30,10 @@ class LineBuffer:
         self._rest = bytearray()
         self._dropping = False
 
-    def feed(self, data: bytes) -> list[Line | Dropped]:
-        """Take what was received and return what it completes, in order."""
+    def feed(self, data: bytes) -> list[bytes | Dropped]:
+        """Take what was received and return what it completes, in order: lines without their endings."""
         *ended, rest = data.split(b"\n")
-        found: list[Line | Dropped] = []
+        found: list[bytes | Dropped] = []
         for piece in ended:
             self._end_line(piece, found)
         if rest:
@@ -51,22 +46,24 @@ class LineBuffer:
         self._rest = bytearray()
         self._dropping = False
 
-    def _end_line(self, piece: bytes, found: list[Line | Dropped]) -> None:
+    def _end_line(self, piece: bytes, found: list[bytes | Dropped]) -> None:
         if not self._dropping and self._fits(piece, found):
-            line = bytes(self._rest) + piece if self._rest else piece
-            blank = not line.strip(_BLANK)
-            kept = b"" if blank else line.removesuffix(b"\r")
-            self._account.give(len(line) - len(kept))
+            line = piece
+            if self._rest:
+                line = bytes(self._rest) + piece
+                self._rest = bytearray()
+            kept = line.removesuffix(b"\r") if line.strip(_BLANK) else b""
+            if len(kept) < len(line):
+                self._account.give(len(line) - len(kept))
             if kept:
-                found.append(Line(kept))
-            self._rest = bytearray()
+                found.append(kept)
         self._dropping = False
 
-    def _keep(self, piece: bytes, found: list[Line | Dropped]) -> None:
+    def _keep(self, piece: bytes, found: list[bytes | Dropped]) -> None:
         if not self._dropping and self._fits(piece, found):
             self._rest += piece
 
-    def _fits(self, piece: bytes, found: list[Line | Dropped]) -> bool:
+    def _fits(self, piece: bytes, found: list[bytes | Dropped]) -> bool:
         """Count the piece in; or announce why not, forget the line and start dropping."""
         held_bytes = len(self._rest)
         if held_bytes + len(piece) > self._max_line_bytes:

@@ -6,6 +6,7 @@ paths enters all its lanes at one moment; everybody does so in the same order, h
 """
 
 import posixpath
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import trio
@@ -22,11 +23,11 @@ class Ticket:
 
     __slots__ = ("_lanes", "_ready", "_waiting", "exclusive", "paths")
 
-    def __init__(self, lanes: "Lanes", paths: frozenset[bytes], exclusive: bool) -> None:
+    def __init__(self, lanes: "Lanes", paths: Collection[bytes], exclusive: bool) -> None:
         self.paths = paths
         self.exclusive = exclusive
         self._lanes = lanes
-        self._waiting = set(paths)
+        self._waiting: set[bytes] | None = None  # None: not a single one, as nearly always
         self._ready: trio.Event | None = None
 
     async def turn(self) -> None:
@@ -37,13 +38,19 @@ class Ticket:
 
     def leave(self) -> None:
         """Give the turn, or the place in the queue, to whoever is next. Calling it again does nothing."""
-        paths, self.paths = self.paths, frozenset()
+        paths, self.paths = self.paths, ()
         for path in paths:
             self._lanes.remove(path, self)
 
+    def queue_up(self, path: bytes) -> None:
+        """Let one lane tell that others are before this ticket."""
+        self._waiting = self._waiting or set()
+        self._waiting.add(path)
+
     def grant(self, path: bytes) -> None:
         """Let one lane tell that it has come to this ticket."""
-        self._waiting.discard(path)
+        if self._waiting:
+            self._waiting.discard(path)
         if not self._waiting and self._ready is not None:
             self._ready.set()
 
@@ -70,10 +77,15 @@ class Lanes:
 
     def enter(self, paths: tuple[bytes, ...], *, exclusive: bool) -> Ticket:
         """Queue up in the lane of every path, now. Paths are compared as bytes: see `lane_key`."""
-        ticket = Ticket(self, frozenset(paths), exclusive)
+        ticket = Ticket(self, paths if len(paths) < 2 else frozenset(paths), exclusive)
         for path in ticket.paths:
-            self._queues.setdefault(path, []).append(ticket)
-            self._advance(path)
+            queue = self._queues.get(path)
+            if queue is None:
+                self._queues[path] = [ticket]
+            else:
+                queue.append(ticket)
+                ticket.queue_up(path)
+                self._advance(path)
         return ticket
 
     def remove(self, path: bytes, ticket: Ticket) -> None:

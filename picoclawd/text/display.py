@@ -55,12 +55,10 @@ def name(raw: bytes) -> str:
 
 def data_name(raw: bytes) -> tuple[str, str | None]:
     """Give a name for `data`: its text with U+FFFD for bad bytes, and percent-encoded if there are such, else None."""
-    text = raw.decode("utf-8", "replace")
     try:
-        raw.decode()
+        return raw.decode(), None
     except UnicodeDecodeError:
-        return text, to_path_bytes(raw)
-    return text, None
+        return raw.decode("utf-8", "replace"), to_path_bytes(raw)
 
 
 def to_path_bytes(raw: bytes) -> str:

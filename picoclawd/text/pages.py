@@ -1,7 +1,7 @@
 """Cut a page out of a file: by bytes without tearing a character, or by numbered lines under a budget."""
 
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from picoclawd.text.lines import BOM, body
 
@@ -11,8 +11,7 @@ CUT_MARK = " … [truncated]"
 _SKIP_CHUNK_BYTES = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class BytePage:
+class BytePage(NamedTuple):
     """`data` stands at `offset`; `before` and `after` are what the file holds around it, at most EDGE_BYTES each."""
 
     offset: int

@@ -1,6 +1,6 @@
 """One call of one tool: decode, run, redact, spill, encode. The only place that redacts an answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,12 @@ class Toolbox:
     entries: Mapping[str, tuple[AnyTool, Settings]]
 
     @property
-    def names(self) -> frozenset[str]:
+    def names(self) -> Set[str]:
         """Their names."""
-        return frozenset(self.entries)
+        return self.entries.keys()
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """How a call came in: by whom, how it is stopped, what it reports to, and what `_meta` said (`dry_run`, `op`)."""
 
     session: Session
@@ -61,24 +60,13 @@ class Asked:
     op: str | None = None
 
 
-class _Faults:
-    """Lets a Fault of its body out as one reader may see it."""
-
-    __slots__ = ("_renderer",)
-
-    def __init__(self, renderer: Renderer) -> None:
-        self._renderer = renderer
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, exc: BaseException | None, _traceback: object) -> None:
-        if isinstance(exc, Fault):
-            raise _for_reader(exc, self._renderer) from exc
-
-
 class _Running:
-    """A call whose parameters are decoded: everything before and after the tool's own work."""
+    """A call whose parameters are decoded: everything before and after the tool's own work.
+
+    Raises: as the tool's check and `decode` do, in the words for the call's reader.
+    """
+
+    __slots__ = ("call", "params", "renderer", "tool")
 
     def __init__(
         self, toolbox: Toolbox, workspace: Workspace, name: str, params: dict[str, Any] | list[Any], asked: Asked
@@ -87,8 +75,6 @@ class _Running:
         raw = named(self.tool, settings, params)
         view = _view(asked.session, workspace)
         self.renderer = Renderer(view, self.tool.omit_base64, _supplied(raw) if view is View.STRICT else "")
-        self.workspace = workspace
-        self.session = asked.session
         self.call: Call[Any] = Call(
             tool=name,
             given=raw,
@@ -102,14 +88,21 @@ class _Running:
             dry_run=asked.dry_run,
             op=asked.op,
         )
-        self.faults = _Faults(self.renderer)
-        with self.faults:
+        try:
             self.tool.check(settings, raw)
             self.params = decode(name, self.tool.params, raw)
+        except Fault as fault:
+            raise _for_reader(fault, self.renderer) from fault
+
+    @property
+    def answer_key(self) -> object:
+        """What two calls on one state of a file have in common if their answers are the same."""
+        call, renderer = self.call, self.renderer
+        return renderer.view, renderer.supplied, self.params, call.workspace.options, call.settings
 
     def note_read(self, file: CachedFile) -> None:
         """Note that the session saw some of the file."""
-        self.session.ledger.note_read(file.real, file.stamp, file.sha256, file.data)
+        self.call.session.ledger.note_read(file.real, file.stamp, file.sha256, file.data)
 
     def answer(self, result: Result) -> tuple[dict[str, Any], "_Overlong | None"]:
         """The answer, and what of it is too long to be sent as it is."""
@@ -121,7 +114,7 @@ class _Running:
         body = self.renderer.render(result.body)
         content = result.head + body + result.foot or msgspec.json.encode(data).decode()
         answer = {"content": content, "display": _display(result, self.renderer), "data": data}
-        room = self.workspace.options.inline_chars
+        room = self.call.inline_chars
         if operator or result.keep_inline or len(content) <= room:
             return answer, None
         return answer, _Overlong(result, body, room)
@@ -144,9 +137,11 @@ async def call_tool(
     Raises: invalid_params and whatever the tool raises; file text in a Fault is already redacted.
     """
     running = _Running(toolbox, workspace, name, params, asked)
-    with running.faults:
+    try:
         found = await running.tool.run(running.call, running.params)
         result = found.make(running.renderer) if isinstance(found, Deferred) else found
+    except Fault as fault:
+        raise _for_reader(fault, running.renderer) from fault
     answer, overlong = running.answer(result)
     if overlong is not None:
         artifact = await workspace.artifacts.spill(asked.session, name, answer["content"])
@@ -165,22 +160,19 @@ def call_at_once(
     Raises: as `call_tool` does.
     """
     running = _Running(toolbox, workspace, name, params, asked)
-    with running.faults:
+    try:
         at_hand = None if running.tool.at_hand is None else running.tool.at_hand(running.call, running.params)
         if at_hand is None:
             return None
-        key = (
-            running.renderer.view,
-            running.renderer.supplied,
-            running.params,
-            workspace.options,
-            running.call.settings,
-        )
+        key = running.answer_key
         kept = at_hand.file.answers.get(key)
-        if isinstance(kept, msgspec.Raw):
+        if kept is not None:
             running.note_read(at_hand.file)
             return kept
-        answer, overlong = running.answer(at_hand.make())
+        result = at_hand.make()
+    except Fault as fault:
+        raise _for_reader(fault, running.renderer) from fault
+    answer, overlong = running.answer(result)
     if overlong is not None:
         return None
     encoded = msgspec.Raw(msgspec.json.encode(answer))

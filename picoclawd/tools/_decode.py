@@ -26,19 +26,19 @@ def decode(name: str, params: type[P], raw: dict[str, Any]) -> P:
 
     Raises: invalid_params; data.path is the JSON path of the fault.
     """
-    known = params.__struct_encode_fields__
-    for key in raw:
-        if key not in known:
-            raise _unknown(name, key, known)
-    if "path_bytes" in raw and "path" in known:
+    if "path_bytes" in raw and "path" in params.__struct_fields__:
         raw = {"path": "", **raw}
     try:
         return msgspec.convert(_coercion(params)(raw), params, strict=True)
     except msgspec.ValidationError as error:
-        raise _invalid(name, str(error)) from None
+        raise _unknown(name, params.__struct_encode_fields__, raw) or _invalid(name, str(error)) from None
 
 
-def _unknown(name: str, key: str, known: tuple[str, ...]) -> Fault:
+def _unknown(name: str, known: tuple[str, ...], raw: dict[str, Any]) -> Fault | None:
+    """The fault of the first parameter that there is not: it comes before any other."""
+    key = next((key for key in raw if key not in known), None)
+    if key is None:
+        return None
     close = difflib.get_close_matches(key, known, n=1)
     hint = f" Did you mean `{close[0]}`?" if close else ""
     return Fault(
@@ -105,6 +105,6 @@ def _each(coerce: Coerce, value: Any) -> Any:
 
 
 def _fields(by_name: dict[str, Coerce], value: Any) -> Any:
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or by_name.keys().isdisjoint(value):
         return value
     return {key: by_name[key](item) if key in by_name else item for key, item in value.items()}

@@ -1,9 +1,10 @@
 """Turn a result's segments into text: stripped and redacted for agents, verbatim for operators."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
+
+import msgspec
 
 from picoclawd.text import redact
 from picoclawd.text.strip import strip
@@ -19,8 +20,7 @@ class View(Enum):
     DISPLAY = "display"  # a person's chat: stripped of nothing, masked in nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
+class Renderer(msgspec.Struct, frozen=True):
     """Renders segments for one reader. `supplied` is all text that the call's own parameters held."""
 
     view: View

@@ -1,6 +1,6 @@
 """What a tool is, what it gets (`Call`) and what it gives (`Result`)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
@@ -58,15 +58,13 @@ WRITES = Hints(read_only=False, destructive=True)
 ADDS = Hints(read_only=False, destructive=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(msgspec.Struct, frozen=True):
     """Text of ours: never redacted."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(msgspec.Struct, frozen=True):
     """Text out of a file: redacted for agents. `before` and `after` are what the file holds around it,
     not shown, so that a secret cut by the edge is recognised."""
 
@@ -75,16 +73,14 @@ class FileText:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRows:
+class FileRows(msgspec.Struct, frozen=True):
     """Rows out of a file, each redacted on its own: a prefix of ours, the text shown, the rest of its line that
     is not shown, a suffix of ours. Rows are joined by newlines."""
 
     rows: tuple[tuple[str, str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnText:
+class OwnText(msgspec.Struct, frozen=True):
     """A line that the call itself adds or removes: verbatim, but in the strict mode."""
 
     text: str
@@ -93,8 +89,7 @@ class OwnText:
 Segment = Plain | FileText | FileRows | OwnText
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a tool found or did. `content` is head, body, foot in this order; head and foot survive a spill.
 
     With no segment at all, `content` is `data` as compact JSON. `display` is what a chat shows a person, in
@@ -122,23 +117,20 @@ class Cleaner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(msgspec.Struct, frozen=True):
     """A result that is made when it is known who reads it: for rows that are cut after they are masked."""
 
     make: Callable[[Cleaner], Result]
 
 
-@dataclass(frozen=True, slots=True)
-class AtHand:
+class AtHand(msgspec.Struct, frozen=True):
     """A result that needs no waiting: `make` makes it. `file` is what it is made of, and keeps what was made of it."""
 
     file: CachedFile
     make: Callable[[], Result]
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[S]):
+class Call(msgspec.Struct, Generic[S], frozen=True):
     """One call of one tool: who asks, on what, under which settings, and how to stop or report.
 
     `given` are its parameters as they came, by name; `op` is the client's own name for it.
@@ -149,7 +141,7 @@ class Call(Generic[S]):
     session: Session
     workspace: Workspace
     settings: S
-    enabled: frozenset[str]
+    enabled: Set[str]
     inline_chars: int
     cancelled: Callable[[], bool]
     progress: Callable[[int, int | None, str], None]

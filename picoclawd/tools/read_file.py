@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar
 
 import msgspec
@@ -28,6 +28,7 @@ from picoclawd.tools._spec import (
     tool,
 )
 from picoclawd.workspace.artifacts import OWN_DIRECTORY
+from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.read import Reading, reading_of
 
 T = TypeVar("T")
@@ -100,7 +101,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(settings: ReadFileSettings, params: dict[str, Any]) -> None:
-    """Refuse pagination arguments of the other mode, naming the right ones."""
+    """Refuse arguments of the other mode, naming the right ones."""
     mode = params.get("mode", settings.mode)
     own, other = (_LINE_ARGUMENTS, _BYTE_ARGUMENTS) if mode == "lines" else (_BYTE_ARGUMENTS, _LINE_ARGUMENTS)
     for name in (*other, "limit"):
@@ -113,6 +114,10 @@ def _check(settings: ReadFileSettings, params: dict[str, Any]) -> None:
                 path=f"$.{name}",
                 use=right,
             )
+    if mode == "lines" and "encoding" in params:
+        raise Fault(
+            Slug.WRONG_MODE_ARGUMENT, 'read_file: `encoding` is for byte mode: pass mode="bytes".', path="$.encoding"
+        )
 
 
 def _order(settings: ReadFileSettings) -> tuple[str, ...]:
@@ -123,11 +128,16 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
 
 def _at_hand(call: Call[ReadFileSettings], params: Params) -> AtHand | None:
     """The page of a small file that is in memory."""
-    page = _page(call, params)
-    file = call.workspace.reader.at_hand(page.path)
-    if file is not None and call.workspace.editors.mark(file.real) is not None:
+    path = _path(call, params)
+    file = call.workspace.reader.at_hand(path)
+    if file is None or call.workspace.editors.mark(file.real) is not None:
         return None  # what is said of an editor must not be kept with the answer
-    return None if file is None else AtHand(file, lambda: page.finish(reading_of(file, page.extract)))
+    return AtHand(file, partial(_page_of, file, call, params, path))
+
+
+def _page_of(file: CachedFile, call: Call[ReadFileSettings], params: Params, path: WsPath) -> Result:
+    page = _page(call, params, path)
+    return page.finish(reading_of(file, page.extract))
 
 
 @tool(
@@ -150,25 +160,27 @@ async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
     get the next page. Secrets are shown as [FILTERED]: never write that marker back into a file. To find
     something, search instead of reading files one after the other.
     """
-    page = _page(call, params)
-    reading = await call.workspace.reader.read(page.path, page.extract)
+    path = _path(call, params)
+    page = _page(call, params, path)
+    reading = await call.workspace.reader.read(path, page.extract)
     note_read(call, reading)
     result = page.finish(reading)
     notice = editor_notice(call, reading.real)
-    return replace(result, head=f"{notice}\n{result.head}") if notice else result
+    return msgspec.structs.replace(result, head=f"{notice}\n{result.head}") if notice else result
 
 
-@dataclass(frozen=True, slots=True)
-class _Page(Generic[T]):
+class _Page(msgspec.Struct, Generic[T], frozen=True):
     """A page to be read: what to take out of the file, and how to word it."""
 
-    path: WsPath
     extract: Callable[[BinaryIO, int], T]
     finish: Callable[[Reading[T]], Result]
 
 
-def _page(call: Call[ReadFileSettings], params: Params) -> _Page[Any]:
-    path = call.workspace.parse(params.path, _given(params.path_bytes))
+def _path(call: Call[ReadFileSettings], params: Params) -> WsPath:
+    return call.workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
+
+
+def _page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _Page[Any]:
     mode: Mode = params.mode if params.mode is not UNSET else call.settings.mode
     return _lines_page(call, params, path) if mode == "lines" else _bytes_page(call, params, path)
 
@@ -188,8 +200,7 @@ def _bytes_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     def finish(reading: Reading[tuple[BytePage, bytes]]) -> Result:
         page, head = reading.found
         data = Data(
-            **names_of(path, reading.real),
-            **_facts(reading),
+            **_facts(path, reading),
             offset=page.offset,
             length=len(page.data),
             next=None if page.eof else page.end,
@@ -204,7 +215,7 @@ def _bytes_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
         header = _byte_header(path, reading, page, offset) + _kind_note(head) + "\n\n"
         return Result(data, head=header, body=(segment,), keep_inline=_own(path))
 
-    return _Page(path, extract, finish)
+    return _Page(extract, finish)
 
 
 def _byte_header(path: WsPath, reading: Reading[tuple[BytePage, bytes]], page: BytePage, asked: int) -> str:
@@ -228,10 +239,6 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     start_line = 1 if params.start_line is UNSET else params.start_line
     wanted = settings.max_lines if params.max_lines is UNSET else params.max_lines
     budget = min(settings.max_read_file_size, _inline_bytes(call, path))
-    if params.encoding is not UNSET:
-        raise Fault(
-            Slug.WRONG_MODE_ARGUMENT, 'read_file: `encoding` is for byte mode: pass mode="bytes".', path="$.encoding"
-        )
 
     def extract(source: BinaryIO, size: int) -> LinePage | None:
         _refuse_binary(source, path)
@@ -240,8 +247,7 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
     def finish(reading: Reading[LinePage | None]) -> Result:
         page = reading.found or LinePage((), start_line, 0, 0, None, None, lossy=False)
         data = Data(
-            **names_of(path, reading.real),
-            **_facts(reading),
+            **_facts(path, reading),
             start_line=page.start_line,
             end_line=page.end_line,
             file_bytes=page.file_bytes,
@@ -255,7 +261,7 @@ def _lines_page(call: Call[ReadFileSettings], params: Params, path: WsPath) -> _
         header = _line_header(path, reading, page) + "\n\n"
         return Result(data, head=header, body=(FileRows(rows),), keep_inline=_own(path))
 
-    return _Page(path, extract, finish)
+    return _Page(extract, finish)
 
 
 def _line_header(path: WsPath, reading: Reading[LinePage | None], page: LinePage) -> str:
@@ -293,8 +299,9 @@ def _kind_note(head: bytes) -> str:
     return " [binary: a NUL byte in the first 8 KiB]" if b"\0" in head else ""
 
 
-def _facts(reading: Reading[Any]) -> dict[str, Any]:
+def _facts(path: WsPath, reading: Reading[Any]) -> dict[str, Any]:
     return {
+        **names_of(path, reading.real),
         "size": reading.size,
         "mtime_ns": reading.stamp.mtime_ns,
         "sha256": reading.sha256,
@@ -327,7 +334,3 @@ def _own(path: WsPath) -> bool:
 
 def _base_name(path: WsPath) -> bytes:
     return path.absolute.rsplit(b"/", 1)[-1]
-
-
-def _given(path_bytes: str | UnsetType) -> str | None:
-    return None if path_bytes is UNSET else path_bytes

@@ -1,7 +1,8 @@
 """Whole small files by path, each with the stamp it was read under: what makes a warm read cost one stat."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+
+import msgspec
 
 from picoclawd.files.stamps import Stamp
 
@@ -9,20 +10,19 @@ ANSWERS_MAX = 4  # a file: pages that are asked for again are few
 CACHE_BYTES = 8 * 1024 * 1024  # a working set of source files; the index has its own, larger budget
 
 
-@dataclass(frozen=True, slots=True)
-class CachedFile:
+class CachedFile(msgspec.Struct, frozen=True):
     """A file's bytes as read under `stamp`. Its owner trusts it only while a fresh stat says the same.
 
-    `answers` keeps what was made of the bytes, by whatever tells one answer from another; it goes with them.
+    `answers` keeps what was made of the bytes, as JSON, by whatever tells one answer from another; it goes with them.
     """
 
     stamp: Stamp
     real: bytes
     data: bytes
     sha256: str
-    answers: dict[object, object] = field(default_factory=dict, compare=False)
+    answers: dict[object, msgspec.Raw] = {}
 
-    def keep_answer(self, key: object, answer: object) -> None:
+    def keep_answer(self, key: object, answer: msgspec.Raw) -> None:
         """Keep an answer for the next call like it; of too many, none."""
         if len(self.answers) >= ANSWERS_MAX:
             self.answers.clear()

@@ -5,8 +5,9 @@ import io
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import BinaryIO, Generic, TypeVar, cast
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.files import linux, stamps
@@ -25,8 +26,7 @@ _TRIES = 3
 AT_HAND_BYTES = 64 * limits.KIB  # 15 us to copy and 40 us to hash: the loop can afford that
 
 
-@dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class Reading(msgspec.Struct, Generic[T], frozen=True):
     """What was extracted, and of which file. `size` is what the extract saw; `unstable` says that the file
     changed under each of three attempts, so `found` may mix two states. `data` are all bytes of a small file."""
 
@@ -39,8 +39,7 @@ class Reading(Generic[T]):
     unstable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitive:
+class Sensitive(msgspec.Struct, frozen=True):
     """A file that a person must agree to have read: why, and which one it is."""
 
     reason: str

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault
@@ -41,8 +43,7 @@ from picoclawd.workspace.sessions import Session, Sessions
 from picoclawd.workspace.tasks import Tasks
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What the configuration says of the workspace and of every answer; replaced whole at a reload."""
 
     restrict: bool = True
@@ -52,7 +53,7 @@ class Options:
     text_cache_bytes: int = 256 * limits.MIB
     verify_files_max: int = 100_000
     output_dir: str | None = None
-    approvals: confirm.Settings = field(default_factory=confirm.Settings)
+    approvals: confirm.Settings = msgspec.field(default_factory=confirm.Settings)
 
 
 @dataclass(frozen=True, slots=True)

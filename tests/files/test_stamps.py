@@ -1,9 +1,9 @@
 """Stamps: what makes two the same content, and when one can be trusted."""
 
-import dataclasses
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from picoclawd.files import stamps
@@ -24,13 +24,13 @@ def test_a_stamp_says_what_the_stat_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["dev", "ino", "size", "mtime_ns"])
 def test_another_inode_size_or_mtime_is_another_content(field: str) -> None:
-    other = dataclasses.replace(STAMP, **{field: getattr(STAMP, field) + 1})
+    other = msgspec.structs.replace(STAMP, **{field: getattr(STAMP, field) + 1})
     assert not stamps.same_content(STAMP, other)
 
 
 @pytest.mark.parametrize("field", ["ctime_ns", "mode", "nlink"])
 def test_a_chmod_a_rename_or_a_link_changes_no_content(field: str) -> None:
-    other = dataclasses.replace(STAMP, **{field: getattr(STAMP, field) + 1})
+    other = msgspec.structs.replace(STAMP, **{field: getattr(STAMP, field) + 1})
     assert stamps.same_content(STAMP, other)
 
 
@@ -54,7 +54,7 @@ def test_a_chmod_a_rename_or_a_link_changes_no_content(field: str) -> None:
 def test_a_stamp_taken_right_after_a_change_is_not_trusted(
     mtime_age_ms: int, ctime_age_ms: int, tick_ns: int | None, trusted: bool
 ) -> None:
-    stamp = dataclasses.replace(
+    stamp = msgspec.structs.replace(
         STAMP,
         mtime_ns=NOW_NS - mtime_age_ms * stamps.MS_IN_NS,
         ctime_ns=NOW_NS - ctime_age_ms * stamps.MS_IN_NS,

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from picoclawd import limits
 from picoclawd.rpc.budget import Account, ByteBudget
-from picoclawd.rpc.framing import Dropped, Line, LineBuffer
+from picoclawd.rpc.framing import Dropped, LineBuffer
 
 
 def found(chunks: list[bytes], max_line_bytes: int = 100, max_bytes: int = 1 << 30) -> list[bytes | Dropped]:
     buffer = LineBuffer(max_line_bytes, Account(ByteBudget(max_bytes)))
-    return [item.data if isinstance(item, Line) else item for chunk in chunks for item in buffer.feed(chunk)]
+    return [item for chunk in chunks for item in buffer.feed(chunk)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_oversized_line_is_told_once_and_its_rest_is_not_kept() -> None:
     told = [item for _ in range(10_000) for item in buffer.feed(b"x" * 600)]
     assert told == [Dropped.OVERSIZED]
     assert budget.statistics().held_bytes == 0
-    assert buffer.feed(b"x\nok\n") == [Line(b"ok")]
+    assert buffer.feed(b"x\nok\n") == [b"ok"]
 
 
 def test_lines_are_counted_until_given_back_and_endings_are_not() -> None:
@@ -70,5 +70,5 @@ def test_half_lines_that_fill_the_budget_do_not_silence_a_small_one() -> None:
     told = [item for hog in hogs for item in hog.feed(b"x" * 100 * limits.KIB)]
     assert told == [Dropped.OVER_BUDGET]
     late = LineBuffer(limits.MIB, Account(budget))
-    assert late.feed(b"y" * 60_000 + b"\n") == [Line(b"y" * 60_000)]
-    assert late.feed(b"y" * 70_000 + b"\nz\n") == [Dropped.OVER_BUDGET, Line(b"z")]
+    assert late.feed(b"y" * 60_000 + b"\n") == [b"y" * 60_000]
+    assert late.feed(b"y" * 70_000 + b"\nz\n") == [Dropped.OVER_BUDGET, b"z"]

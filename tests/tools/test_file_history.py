@@ -96,7 +96,7 @@ async def test_pages_join_to_the_whole_and_the_limit_is_clamped(past: House) -> 
     found: list[int] = []
     before: int | None = None
     while True:
-        params = {} if before is None else {"before": before}
+        params: dict[str, Any] = {} if before is None else {"before": before}
         answer = await past.call("file_history", limit=100, **params)
         assert len(answer["data"]["versions"]) <= AGENT_LIMIT
         found += [row["version"] for row in answer["data"]["versions"]]

@@ -231,3 +231,16 @@ async def test_a_small_inline_bound_is_kept(make_house: Callable[..., House]) ->
     assert len(result["content"]) <= 1024
     page = await house.call("read_file", path=result["data"]["artifact"])
     assert "spilled" not in page["data"]
+
+
+async def test_base64_is_for_byte_mode(house: House) -> None:
+    house.write("f.txt", "a\n")
+    fault = await house.fault(
+        Slug.WRONG_MODE_ARGUMENT,
+        "read_file",
+        session=house.operator,
+        path="f.txt",
+        mode="lines",
+        encoding="base64",
+    )
+    assert fault.data["path"] == "$.encoding"
