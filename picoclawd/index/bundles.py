@@ -37,11 +37,6 @@ def joinable(data: bytes, encoding: Encoding) -> bytes | None:
     return None if _has_long_line(text) else text
 
 
-def joinable_text(data: bytes) -> bytes | None:
-    """The same of the bytes of a file; None also for a binary one."""
-    return None if is_binary(data) else joinable(data, encoding_of(data))
-
-
 def _has_long_line(text: bytes) -> bool:
     place = 0
     while len(text) - place > LINE_MAX_BYTES:
@@ -59,6 +54,27 @@ class Joinable:
     path: bytes
     text: bytes
     facts: Facts
+
+
+def joinables(files: Sequence[Joinable]) -> tuple[list[Joinable], list[bytes]]:
+    """Make texts that can be joined of files' bytes; give the paths of those that must be searched alone besides."""
+    whole = b"".join([each.text for each in files])
+    if whole.isascii() and b"\r" not in whole and b"\0" not in whole and len(whole) <= LINE_MAX_BYTES:
+        # As most are: nothing is to be looked at in each but its end.
+        return [each if each.text.endswith(b"\n") else _ended(each) for each in files], []
+    joined: list[Joinable] = []
+    alone: list[bytes] = []
+    for each in files:
+        text = None if is_binary(each.text) else joinable(each.text, encoding_of(each.text))
+        if text is None:
+            alone.append(each.path)
+        else:
+            joined.append(Joinable(each.path, text, each.facts))
+    return joined, alone
+
+
+def _ended(file: Joinable) -> Joinable:
+    return Joinable(file.path, file.text + b"\n" if file.text else b"", file.facts)
 
 
 class Bundle(Group):

@@ -131,9 +131,10 @@ class Contents:
             return None
         try:
             status = os.fstat(fd)
-            if not stat_bits.S_ISREG(status.st_mode) or status.st_size > LARGE_BYTES:
+            size = status.st_size
+            if not stat_bits.S_ISREG(status.st_mode) or size > LARGE_BYTES:
                 return None
-            return _read_whole(fd, status.st_size), self._trust.facts(status)
+            return _read_whole(fd, size), self._trust.facts(status)
         except OSError:
             return None
         finally:
@@ -274,12 +275,15 @@ def _cost(text: Text) -> int:
 def _read_whole(fd: int, size: int) -> bytes:
     """Read to the end. Asking for what fstat says, and one more, needs one call where nobody writes meanwhile."""
     data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    chunks = [data]
+    return data if len(data) == size else data + _rest(fd, data)
+
+
+def _rest(fd: int, start: bytes) -> bytes:
+    """What comes after the start of a file that is not as long as it was said to be."""
+    chunks = [start]
     while chunks[-1] and sum(map(len, chunks)) <= LARGE_BYTES:
         chunks.append(os.read(fd, limits.MIB))
-    return b"".join(chunks)
+    return b"".join(chunks[1:])
 
 
 def _trouble(exc: OSError) -> Trouble:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, joinable_text, pack
+from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, joinables, pack
 from picoclawd.index.columns import COLUMN_BYTES, Column
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
 from picoclawd.index.groups import Group
@@ -261,30 +261,23 @@ class Corpus:
         column = part.group
         assert isinstance(column, Column)
         loaded = Loaded(Bundle(()))
-        texts: list[Joinable] = []
+        read: list[Joinable] = []
         for index in part.indexes():
-            path = column.paths[index]
-            if not column.is_text(index) and not (verified and not self._is_current(path, column.facts[index])):
+            path, known = column.paths[index], column.facts[index]
+            if not column.is_text(index) and not (verified and not self._is_current(path, known)):
                 loaded.binary += 1
                 continue
-            text = None if self._contents.has(path) else self._joinable(path, column.facts[index])
-            if text is None:
+            found = None if self._contents.has(path) else self._contents.glance(path)
+            if found is None:
                 loaded.alone.append(path)
-            else:
-                texts.append(text)
-        loaded.bundle = Bundle(texts)
+                continue
+            read.append(Joinable(path, *found))
+            if found[1] != known:
+                self.forget(path)
+        joined, alone = joinables(read)
+        loaded.bundle = Bundle(joined)
+        loaded.alone += alone
         return loaded
-
-    def _joinable(self, path: bytes, known: Facts) -> Joinable | None:
-        """The text of a file on disk, if that can be joined. One that is not what it was leaves its column."""
-        found = self._contents.glance(path)
-        if found is None:
-            return None
-        data, facts = found
-        if facts != known:
-            self.forget(path)
-        text = joinable_text(data)
-        return None if text is None else Joinable(path, text, facts)
 
     def loose_bytes(self) -> int:
         """How much is kept singly."""

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from picoclawd.errors import Fault
 from picoclawd.index import bundles
 from picoclawd.index.anchors import anchor_sets, choose, is_dense, tail_of
-from picoclawd.index.bundles import Bundle, Joinable, joinable, joinable_text, pack
+from picoclawd.index.bundles import Bundle, Joinable, joinable, joinables, pack
 from picoclawd.index.dense import tally_dense
 from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_search
 from picoclawd.index.pattern import Encoding, SearchPattern, encoding_of
 from picoclawd.index.pieces import LINE_MAX_BYTES
-from picoclawd.index.scan import COUNT, never, scan_file
+from picoclawd.index.scan import COUNT, is_binary, never, scan_file
 
 FACTS = (0, 0, 0, 0, 0, 0, 0)
 
@@ -201,9 +201,14 @@ def test_what_must_be_searched_alone_is_not_joined(data: bytes) -> None:
     assert joinable(data, encoding_of(data)) is None
 
 
-def test_a_binary_file_is_not_joined() -> None:
-    assert joinable_text(b"a\0b\n") is None
-    assert joinable_text(b"a\r\nb") == b"a\nb\n"
+@given(st.lists(st.sampled_from([b"", b"a", b"a\n", b"a\r", b"a\0", b"\xff\n", "é".encode(), b"\xef\xbb\xbfa"])))
+def test_many_files_are_joined_as_each_is(datas: list[bytes]) -> None:
+    joined, alone = joinables([Joinable(b"%d" % number, data, FACTS) for number, data in enumerate(datas)])
+    texts = [None if is_binary(data) else joinable(data, encoding_of(data)) for data in datas]
+    assert [(each.path, each.text) for each in joined] == [
+        (b"%d" % number, text) for number, text in enumerate(texts) if text is not None
+    ]
+    assert alone == [b"%d" % number for number, text in enumerate(texts) if text is None]
 
 
 def test_long_lines_that_are_kept_whole_are_joined() -> None:
