@@ -68,19 +68,16 @@ def _layout(numbers: int) -> Struct:
 
 
 class Column(Group):
-    """Files of which only the trigrams are kept. `size` is how much text these are of, that of dead files too."""
+    """Files of which only the trigrams are kept. `size` is how much text these are of, that of dead files too;
+    `binary` are the indexes of files that had no text when they were read."""
 
-    __slots__ = ("_is_text", "size")
+    __slots__ = ("binary", "size")
 
     def __init__(self, files: Sequence[Noted], size: int) -> None:
         super().__init__(tuple(each.path for each in files), Stamps([each.facts for each in files]))
-        self._is_text = bytes(each.is_text for each in files)
+        self.binary = tuple(index for index, each in enumerate(files) if not each.is_text)
         self.size = size
         self.is_indexed = True
-
-    def is_text(self, index: int) -> bool:
-        """Whether a file had text when it was read."""
-        return bool(self._is_text[index])
 
     def with_more(self, more: "Column") -> "Column":
         """A column of these files and of others; whether each is alive goes with it."""
@@ -90,4 +87,5 @@ class Column(Group):
         return both
 
     def _noted(self) -> Iterator[Noted]:
-        return map(Noted, self.paths, self.facts, map(bool, self._is_text))
+        is_text = (index not in self.binary for index in range(self.files))
+        return map(Noted, self.paths, self.facts, is_text)

@@ -8,7 +8,7 @@ into bundles again, and makes bundles with many dead files anew; `note` does so 
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, joinables, pack
 from picoclawd.index.columns import COLUMN_BYTES, Column
@@ -24,25 +24,24 @@ from picoclawd.index.trust import Facts, Trust
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place
 JOIN_BYTES = 4 * BUNDLE_BYTES  # kept singly: below that, joining makes bundles too small
 _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
-_CHUNK = 500  # files looked at between two polls
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Where to look for a pattern: the files of `parts`, and those of `alone`; no other can have a match."""
+    """Where to look for a pattern: the files of `parts`, and those of `alone`. Of all others `binary` ones have no
+    text, and the rest has no match."""
 
     parts: list[Part]
     alone: list[bytes]
+    binary: list[bytes]
 
 
 @dataclass(slots=True)
 class Loaded:
-    """A column's files that were read for one search: joined, as far as they can be, and those to be searched alone.
-    `binary` counts those that have no text."""
+    """A column's files that were read for one search: joined, as far as they can be, and those to be searched alone."""
 
     bundle: Bundle
-    alone: list[bytes] = field(default_factory=list)
-    binary: int = 0
+    alone: list[bytes]
 
 
 class Corpus:
@@ -86,7 +85,7 @@ class Corpus:
         match group:
             case Bundle():
                 return Text(group.text_of(index), group.encoding, group.facts[index], trusted=True)
-            case Column() if not group.is_text(index):
+            case Column() if index in group.binary:
                 return Text(b"", None, group.facts[index], trusted=True)
             case _:
                 return None
@@ -190,12 +189,17 @@ class Corpus:
         """
         cover = self._places.cover(files, key)
         chosen = self._narrow(cover.parts, query)
+        parts, singles = cover.parts, cover.singles
+        if verified:
+            unread = frozenset(part.group for part in chosen if isinstance(part.group, Column))
+            parts, changed = self._check(cover, unread, stop)
+            singles = singles + changed
+        binary = [path for part in parts for path in _binary(part)]
         if not verified:
-            return Selection(chosen, list(cover.singles))
-        numbers = frozenset(part.group.number for part in chosen)
-        unread = frozenset(part.group for part in chosen if isinstance(part.group, Column))
-        checked, changed = self._check(cover, unread, stop)
-        return Selection([part for part in checked if part.group.number in numbers], cover.singles + changed)
+            binary += [path for path in singles if self._contents.is_binary(path)]
+            singles = [path for path in singles if not self._contents.is_binary(path)]
+        groups = frozenset(part.group for part in chosen)
+        return Selection([part for part in parts if part.group in groups], singles, binary)
 
     def _narrow(self, parts: Sequence[Part], query: Query) -> list[Part]:
         """The parts whose columns may hold what a query needs, and those of which this is not known.
@@ -217,12 +221,12 @@ class Corpus:
     def _check(
         self, cover: Cover, unread: Collection[Group], stop: Callable[[], bool]
     ) -> tuple[list[Part], list[bytes]]:
-        """Ask the disk whether files still are what they were, but for those of `unread` groups, which will be read;
-        give the parts without those that are not, which are forgotten, and these."""
+        """Ask the disk whether files still are what they were, but for the texts of `unread` groups, which will be
+        read; give the parts without those that are not, which are forgotten, and these."""
         parts: list[Part] = []
         changed: list[bytes] = []
         for part in cover.parts:
-            gone = [] if part.group in unread else self._changed(part, stop)
+            gone = self._changed(_binary_part(part) if part.group in unread else part, stop)
             parts.append(part.without(gone) if gone else part)
             changed += [part.group.paths[index] for index in gone]
         for path in changed:
@@ -232,11 +236,11 @@ class Corpus:
     def _changed(self, part: Part, stop: Callable[[], bool]) -> list[int]:
         """The indexes of a part's files that are not what they were."""
         changed: list[int] = []
-        if stop():
+        if stop() or (part.wanted is not None and not any(part.wanted)):
             return changed
-        facts_of, root_fd, stat = self._trust.facts, self._root_fd, os.stat
+        facts_of, root_fd, stat, wanted = self._trust.facts, self._root_fd, os.stat, part.wanted
         for index, (path, facts) in enumerate(zip(part.group.paths, part.group.facts, strict=True)):
-            if not part.wants(index):
+            if wanted is not None and not wanted[index]:
                 continue
             try:
                 if facts_of(stat(path, dir_fd=root_fd, follow_symlinks=False)) == facts:
@@ -246,38 +250,25 @@ class Corpus:
             changed.append(index)
         return changed
 
-    def searchable(self, files: Sequence[bytes], trusts_hints: bool) -> tuple[list[bytes], int]:
-        """Of files that are in no group, those that may have text, and how many are known to have none.
-
-        With `trusts_hints` a file that was binary is believed to be so still.
-        """
-        if not trusts_hints:
-            return list(files), 0
-        texts = [path for path in files if not self._contents.is_binary(path)]
-        return texts, len(files) - len(texts)
-
-    def load(self, part: Part, *, verified: bool) -> Loaded:
-        """Read the files of a column's part, to be searched and thrown away. `verified`: also if they were binary."""
+    def load(self, part: Part) -> Loaded:
+        """Read the files of a column's part that have text, to be searched and thrown away."""
         column = part.group
-        assert isinstance(column, Column)
-        loaded = Loaded(Bundle(()))
+        alone: list[bytes] = []
         read: list[Joinable] = []
+        binary = _binary_indexes(column)
         for index in part.indexes():
-            path, known = column.paths[index], column.facts[index]
-            if not column.is_text(index) and not (verified and not self._is_current(path, known)):
-                loaded.binary += 1
+            if index in binary:
                 continue
+            path = column.paths[index]
             found = None if self._contents.has(path) else self._contents.glance(path)
             if found is None:
-                loaded.alone.append(path)
+                alone.append(path)
                 continue
             read.append(Joinable(path, *found))
-            if found[1] != known:
+            if found[1] != column.facts[index]:
                 self.forget(path)
-        joined, alone = joinables(read)
-        loaded.bundle = Bundle(joined)
-        loaded.alone += alone
-        return loaded
+        joined, others = joinables(read)
+        return Loaded(Bundle(joined), alone + others)
 
     def loose_bytes(self) -> int:
         """How much is kept singly."""
@@ -311,3 +302,19 @@ class Corpus:
 
 def _cost(bundle: Bundle) -> int:
     return len(bundle.text) + _FILE_BYTES * bundle.files
+
+
+def _binary_indexes(group: Group) -> tuple[int, ...]:
+    return group.binary if isinstance(group, Column) else ()
+
+
+def _binary(part: Part) -> list[bytes]:
+    """The files of a part that are known to have no text."""
+    return [part.group.paths[index] for index in _binary_indexes(part.group) if part.wants(index)]
+
+
+def _binary_part(part: Part) -> Part:
+    marks = bytearray(part.group.files)
+    for index in _binary_indexes(part.group):
+        marks[index] = part.wants(index)
+    return Part(part.group, marks)

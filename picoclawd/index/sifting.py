@@ -38,11 +38,11 @@ def sift(
 
 
 def _sifted(window: Sequence[bytes], selection: Selection, found: "_Found") -> Iterator[bytes]:
-    alone = frozenset(selection.alone)
+    others = frozenset(selection.alone + selection.binary)  # binary ones are for who counts them
     groups = {part.group.paths[index]: part.group for part in selection.parts for index in part.indexes()}
     for path in window:
         group = groups.get(path)
-        if path in alone or (group is not None and found.may_match(group, path)):
+        if path in others or (group is not None and found.may_match(group, path)):
             yield path
 
 

@@ -16,30 +16,20 @@ _SAMPLES = 8  # bundles by which a way is chosen
 
 @dataclass(slots=True)
 class Share:
-    """What one thread found: of each file with matches its path, their number and its facts; what is yet to be searched
-    alone, and how many files had no text."""
+    """What one thread found: of each file with matches its path, their number and its facts; and what is yet to be
+    searched alone."""
 
     found: list[tuple[bytes, int, Facts]] = field(default_factory=list)
     alone: list[bytes] = field(default_factory=list)
-    binary: int = 0
 
 
 class Tally:
     """One count. After `prepare` any number of threads may `run` it: each takes what is next. Blocks."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        pattern: SearchPattern,
-        parts: Sequence[Part],
-        *,
-        verified: bool,
-        stop: Callable[[], bool],
-    ) -> None:
+    def __init__(self, corpus: Corpus, pattern: SearchPattern, parts: Sequence[Part], stop: Callable[[], bool]) -> None:
         self.pattern = pattern
         self._corpus = corpus
         self._parts = parts
-        self._verified = verified
         self._stop = stop
         self._next: Iterator[Part] = iter(parts)
         self._anchors: tuple[SearchPattern, ...] = ()
@@ -51,7 +41,7 @@ class Tally:
         samples = texts[:: max(1, len(texts) // _SAMPLES)]
         if not samples:
             columns = self._parts[:: max(1, len(self._parts) // _SAMPLES)]
-            samples = [self._corpus.load(part, verified=self._verified).bundle.text for part in columns]
+            samples = [self._corpus.load(part).bundle.text for part in columns]
         if is_dense(self.pattern, samples):
             self._dense = self.pattern.literal
         self._anchors = choose(self.pattern, samples)
@@ -64,9 +54,8 @@ class Tally:
                 break
             group = part.group
             if isinstance(group, Column):
-                loaded = self._corpus.load(part, verified=self._verified)
+                loaded = self._corpus.load(part)
                 share.alone += loaded.alone
-                share.binary += loaded.binary
                 self._search(Part(loaded.bundle, None), loaded.bundle, share)
             elif isinstance(group, Bundle):
                 self._search(part, group, share)

@@ -138,11 +138,9 @@ class Counter:
         Files that only their trigrams speak of are not opened. With `verified` candidates each is asked of the disk
         first, with `watched` ones the watcher's word counts.
         """
-        watched = candidates.consistency == "watched"
         selection = await self._threads.run(Lane.SCAN, self._select, candidates, pattern, stop)
-        alone, binary = self._corpus.searchable(selection.alone, watched)
-        jobs = [Job(candidates.place, path, (pattern,)) for path in alone]
-        tally = Tally(self._corpus, pattern, selection.parts, verified=not watched, stop=stop)
+        jobs = [Job(candidates.place, path, (pattern,)) for path in selection.alone]
+        tally = Tally(self._corpus, pattern, selection.parts, stop)
         await self._threads.run(Lane.SCAN, tally.prepare)
         found: list[Census] = []
 
@@ -153,7 +151,7 @@ class Counter:
             for first in range(_SHARES):
                 nursery.start_soon(search, jobs[first::_SHARES])
         census = _united(found)
-        census.missed.binary += binary
+        census.missed.binary += len(selection.binary)
         return census
 
     def _select(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> Selection:
@@ -167,7 +165,6 @@ class Counter:
         census = self._count(jobs, stop, None)
         share = tally.run()
         census.entries += [Entry(Job(place, path, patterns), count, facts, None) for path, count, facts in share.found]
-        census.missed.binary += share.binary
         rest = self._count([Job(place, path, patterns) for path in share.alone], stop, None)
         census = _united((census, rest))
         census.complete = census.complete and not stop()
