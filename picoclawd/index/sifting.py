@@ -29,7 +29,7 @@ def sift(
     """Those of the files of the workspace that may match, in their order; `verified` as `Corpus.select` has it."""
     yield from files[:unfiltered]
     query = trigram_query(requirement(pattern.source))
-    found = _Found(pattern, stop)
+    found = _Found(pattern)
     start = size = unfiltered
     while start < len(files) and not stop():
         window = files[start : start + size]
@@ -49,9 +49,8 @@ def _sifted(window: Sequence[bytes], selection: Selection, found: "_Found") -> I
 class _Found:
     """What the bundles hold that were searched so far."""
 
-    def __init__(self, pattern: SearchPattern, stop: Callable[[], bool]) -> None:
+    def __init__(self, pattern: SearchPattern) -> None:
         self._pattern = pattern
-        self._stop = stop
         self._anchors: tuple[SearchPattern, ...] | None = None
         self._matching: dict[Group, frozenset[bytes]] = {}
 
@@ -66,6 +65,8 @@ class _Found:
     def _search(self, bundle: Bundle) -> frozenset[bytes]:
         if self._anchors is None:
             self._anchors = choose(self._pattern, [bundle.text])
-        anchors = self._anchors
-        found = bundle.tally(lambda text, starts: self._pattern.tally(text, starts, anchors), self._stop)
-        return frozenset(bundle.paths[index] for index, _count in found)
+        if self._anchors:
+            found = [index for index, _count in self._pattern.tally(bundle.text, bundle.starts, self._anchors)]
+        else:
+            found = self._pattern.matching(bundle.text, bundle.starts)
+        return frozenset(bundle.paths[index] for index in found)

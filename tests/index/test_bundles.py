@@ -62,6 +62,12 @@ def test_a_bundle_counts_what_its_files_do_alone(source: str, texts: list[bytes]
 
 
 @given(PATTERNS, TEXTS)
+def test_the_files_that_match_are_those_with_a_count(source: str, texts: list[bytes]) -> None:
+    bundle = bundle_of(texts)
+    assert compile_search(source).matching(bundle.text, bundle.starts) == [index for index, _ in alone(source, texts)]
+
+
+@given(PATTERNS, TEXTS)
 def test_anchors_drop_no_line(source: str, texts: list[bytes]) -> None:
     pattern = compile_search(source)
     for anchors in anchor_sets(requirement(source)):
