@@ -7,6 +7,7 @@ changed, go into the column that was made last while it has room, so that a few 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from picoclawd.index.bundles import joinable
 from picoclawd.index.columns import COLUMN_BYTES, COLUMN_FILES_MAX, COLUMNS_MAX, Column, Noted, packs
@@ -14,6 +15,7 @@ from picoclawd.index.contents import LARGE_BYTES, Allowance, Contents, Large, Te
 from picoclawd.index.matrix import Matrix
 from picoclawd.index.places import Places
 
+_STEP_FILES = 500  # looked at in one step: there may be many that cannot be read, or are too large to be noted
 _DEAD_SHARE = 4  # a column with a fourth of its files dead is made anew
 
 
@@ -56,25 +58,30 @@ class Noting:
         return len(missing)
 
     def step(self, matrix: Matrix) -> int:
-        """Note one more column; tell how many files were looked at for it, 0 at the end."""
+        """Note one more column, or go through some files that need none; tell how many were looked at, 0 at the end."""
         looked = 0
-        while len(self._places) < COLUMNS_MAX and (path := next(self._todo, None)) is not None:
+        if len(self._places) >= COLUMNS_MAX:
+            return 0
+        for path in islice(self._todo, _STEP_FILES):
             looked += 1
             text = self._read(path)
-            if text is None:
-                continue
-            batch = self._batch
-            is_full = batch.size + len(text.data) > self._column_bytes or len(batch.files) >= COLUMN_FILES_MAX
-            if batch.files and is_full:
-                self._batch = _Batch()
-                self._batch.add(path, text)
-                self._take_in(batch, matrix)
+            if text is not None and (full := self._added(path, text)) is not None:
+                self._take_in(full, matrix)
                 return looked
-            batch.add(path, text)
-        if self._batch.files:
+        if looked < _STEP_FILES and self._batch.files:
             self._take_in(self._batch, matrix)
             self._batch = _Batch()
         return looked
+
+    def _added(self, path: bytes, text: Text) -> _Batch | None:
+        """Add a file to the batch, or begin another with it and give the one that is full."""
+        batch = self._batch
+        is_full = batch.size + len(text.data) > self._column_bytes or len(batch.files) >= COLUMN_FILES_MAX
+        full = batch if batch.files and is_full else None
+        if full is not None:
+            self._batch = _Batch()
+        self._batch.add(path, text)
+        return full
 
     def _read(self, path: bytes) -> Text | None:
         """What to note of a file; None where its text will be joined, or a stat could not prove that it is noted."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from picoclawd.index import noting
 from picoclawd.index.columns import Column
 from picoclawd.index.contents import Contents
 from picoclawd.index.noting import Noting
@@ -54,6 +55,19 @@ def test_columns_are_filled_in_the_order_given(notes: Notes) -> None:
     assert sum(notes.note()) == 6
     assert notes.columns() == [[b"0", b"1"], [b"2"], [b"3"], [b"4", b"5"]]
     assert notes.note() == []
+
+
+@pytest.mark.parametrize("step_files", [1, 2, 3, 6])
+def test_a_column_is_filled_by_any_number_of_steps(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch, step_files: int
+) -> None:
+    monkeypatch.setattr(noting, "_STEP_FILES", step_files)
+    for number, size in enumerate((40, 40, 40, 500, 10, 0)):
+        notes.write(f"{number}", b"x" * size)
+    steps = notes.note()
+    assert sum(steps) == 6
+    assert max(steps) <= step_files
+    assert notes.columns() == [[b"0", b"1"], [b"2"], [b"3"], [b"4", b"5"]]
 
 
 def test_changes_go_into_the_last_column_while_it_has_room(notes: Notes) -> None:
