@@ -1,16 +1,17 @@
 """Texts of many files joined into bundles of some 256 KiB, so that one call of a matcher searches hundreds of files.
 
-A bundle never changes but for which of its files are still as they were: one that is not is dead there, and its text
-lives on elsewhere. What is joined is the text as a search sees it: without a BOM, `\\n` for `\\r\\n`, and a newline at
+What is joined is the text as a search sees it: without a BOM, `\\n` for `\\r\\n`, and a newline at
 its end, so that no line reaches from one file into the next.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from picoclawd.index.pattern import Encoding, SearchPattern
+from picoclawd.index.groups import Group
+from picoclawd.index.pattern import Encoding, encoding_of
 from picoclawd.index.pieces import LINE_MAX_BYTES
+from picoclawd.index.scan import is_binary
 from picoclawd.index.trust import Facts
 from picoclawd.limits import KIB
 from picoclawd.text.lines import BOM
@@ -18,6 +19,9 @@ from picoclawd.text.lines import BOM
 BUNDLE_BYTES = 256 * KIB  # smaller ones cost calls, larger ones make a trigram say less
 ONE_CALL_BYTES = 1024 * KIB
 FILES_MAX = 4096  # of small files: what one call may find is bounded too
+
+# Takes a text, and where its files start and the last one ends; gives which files have matching lines, and how many.
+Count = Callable[[bytes, Sequence[int]], list[tuple[int, int]]]
 
 
 def joinable(data: bytes, encoding: Encoding) -> bytes | None:
@@ -52,59 +56,74 @@ class Joinable:
     facts: Facts
 
 
-class Bundle:
-    """The joined texts of some files: for each its path, what a stat of it gave, and whether it is alive."""
+def joinables(files: Sequence[Joinable]) -> tuple[list[Joinable], list[bytes]]:
+    """Make texts that can be joined of files' bytes; give the paths of those that must be searched alone besides."""
+    whole = b"".join([each.text for each in files])
+    if whole.isascii() and b"\r" not in whole and b"\0" not in whole and len(whole) <= LINE_MAX_BYTES:
+        # As most are: nothing is to be looked at in each but its end.
+        return [each if each.text.endswith(b"\n") else _ended(each) for each in files], []
+    joined: list[Joinable] = []
+    alone: list[bytes] = []
+    for each in files:
+        text = None if is_binary(each.text) else joinable(each.text, encoding_of(each.text))
+        if text is None:
+            alone.append(each.path)
+        else:
+            joined.append(Joinable(each.path, text, each.facts))
+    return joined, alone
 
-    __slots__ = ("alive", "dead", "encoding", "facts", "paths", "starts", "text")
+
+def _ended(file: Joinable) -> Joinable:
+    return Joinable(file.path, file.text + b"\n" if file.text else b"", file.facts)
+
+
+class Bundle(Group):
+    """The joined texts of some files."""
+
+    __slots__ = ("encoding", "starts", "text")
 
     def __init__(self, files: Iterable[Joinable]) -> None:
         kept = list(files)
-        self.paths = tuple(each.path for each in kept)
-        self.facts = tuple(each.facts for each in kept)
+        super().__init__(tuple(each.path for each in kept), tuple(each.facts for each in kept))
         self.text = b"".join([each.text for each in kept])
         self.encoding = Encoding.ASCII if self.text.isascii() else Encoding.UTF8
         self.starts = array("L", [0])
         for each in kept:
             self.starts.append(self.starts[-1] + len(each.text))
-        self.alive = bytearray(b"\1" * len(kept))
-        self.dead = 0
 
     @property
     def is_large(self) -> bool:
-        """Whether one call of a matcher would be too long: such a file is joined only to have its trigrams known."""
+        """Whether one call of a matcher would be too long."""
         return len(self.text) > ONE_CALL_BYTES
-
-    @property
-    def files(self) -> int:
-        """How many files it holds, dead ones too."""
-        return len(self.paths)
-
-    def kill(self, index: int) -> None:
-        """A file is no longer what is held of it here."""
-        if self.alive[index]:
-            self.alive[index] = 0
-            self.dead += 1
 
     def text_of(self, index: int) -> bytes:
         """The text of one file."""
         return self.text[self.starts[index] : self.starts[index + 1]]
 
-    def living(self) -> Iterator[int]:
-        """The indexes of the files that are alive."""
-        return (index for index, alive in enumerate(self.alive) if alive)
+    def tally(self, count: Count, stop: Callable[[], bool]) -> list[tuple[int, int]]:
+        """The files with matching lines, dead ones too, and how many these are.
 
-    def tally(self, pattern: SearchPattern, anchors: Sequence[SearchPattern] = ()) -> list[tuple[int, int]]:
-        """The living files with matching lines, and how many these are; see `SearchPattern.tally`."""
-        return self._living(pattern.tally(self.text, self.starts, anchors))
+        `count` is asked of a text and of where its files start, which `SearchPattern.tally` tells more of: of one that
+        is too long for one call piece by piece, with a look at `stop` between.
+        """
+        if not self.is_large:
+            return count(self.text, self.starts)
+        found: dict[int, int] = {}
+        for index in range(self.files):
+            for piece in _pieces(self.text, self.starts[index], self.starts[index + 1]):
+                if stop():
+                    return list(found.items())
+                for _file, lines in count(piece, (0, len(piece))):
+                    found[index] = found.get(index, 0) + lines
+        return list(found.items())
 
-    def tally_dense(self, literal: bytes) -> list[tuple[int, int]]:
-        """The same for a text that is on very many lines; see `dense.tally_dense`."""
-        from picoclawd.index.dense import tally_dense  # numpy: the daemon starts without it
 
-        return self._living(tally_dense(self.text, self.starts, literal))
-
-    def _living(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        return found if not self.dead else [(index, count) for index, count in found if self.alive[index]]
+def _pieces(text: bytes, start: int, end: int) -> Iterator[bytes]:
+    """A file's lines, as many at once as one call may take. No line of a text that is joined is longer."""
+    while start < end:
+        cut = end if end - start <= ONE_CALL_BYTES else text.rfind(b"\n", start, start + ONE_CALL_BYTES + 1) + 1
+        yield text[start:cut]
+        start = cut
 
 
 def pack(texts: Iterable[Joinable], bundle_bytes: int = BUNDLE_BYTES) -> Iterator[Bundle]:

@@ -98,9 +98,21 @@ class Contents:
 
     def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a regular file of the workspace as it is now; `relative` is never followed through a link."""
-        kept = self._texts.get(relative)
-        if kept is not None and kept.trusted and self._is_current(relative, kept.facts):
+        kept = self.fresh(relative)
+        if kept is not None:
             return kept
+        found = self.read(relative, allowance)
+        if isinstance(found, Text):
+            self._keep(relative, found)
+        return found
+
+    def fresh(self, relative: bytes) -> Text | None:
+        """The text that is kept of a file, if a stat says that it is the file's."""
+        kept = self._texts.get(relative)
+        return kept if kept is not None and kept.trusted and self._is_current(relative, kept.facts) else None
+
+    def read(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
+        """The text of a file as it is on disk now; it is not kept."""
         try:
             fd = self._open(relative)
         except OSError as exc:
@@ -108,10 +120,25 @@ class Contents:
             return _trouble(exc)
         except Fault:  # path_busy: directories on the way are renamed again and again
             return Trouble.UNREADABLE
-        found = self._read(fd, allowance)
-        if isinstance(found, Text):
-            self._keep(relative, found)
-        return found
+        return self._read(fd, allowance)
+
+    def glance(self, relative: bytes) -> tuple[bytes, Facts] | None:
+        """The bytes of a file, read as cheaply as can be, for who will need them only once; None where that is not
+        to be done, for whatever reason."""
+        try:
+            fd = self._open(relative)
+        except (OSError, Fault):
+            return None
+        try:
+            status = os.fstat(fd)
+            size = status.st_size
+            if not stat_bits.S_ISREG(status.st_mode) or size > LARGE_BYTES:
+                return None
+            return _read_whole(fd, size), self._trust.facts(status)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
 
     def read_opened(self, fd: int, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a file that was opened elsewhere, as through a link; it is not kept. Takes over `fd`."""
@@ -228,9 +255,11 @@ class Contents:
                 os.close(fd)
 
     def _keep(self, relative: bytes, text: Text) -> None:
-        self.forget(relative)
         cost = _cost(text)
         with self._lock:
+            known = self._texts.pop(relative, None)
+            if known is not None:
+                self._bytes -= _cost(known)
             if text.trusted and self._bytes + self._held + cost <= self._max_bytes:
                 self._texts[relative] = text
                 self._bytes += cost
@@ -246,12 +275,15 @@ def _cost(text: Text) -> int:
 def _read_whole(fd: int, size: int) -> bytes:
     """Read to the end. Asking for what fstat says, and one more, needs one call where nobody writes meanwhile."""
     data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    chunks = [data]
+    return data if len(data) == size else data + _rest(fd, data)
+
+
+def _rest(fd: int, start: bytes) -> bytes:
+    """What comes after the start of a file that is not as long as it was said to be."""
+    chunks = [start]
     while chunks[-1] and sum(map(len, chunks)) <= LARGE_BYTES:
         chunks.append(os.read(fd, limits.MIB))
-    return b"".join(chunks)
+    return b"".join(chunks[1:])
 
 
 def _trouble(exc: OSError) -> Trouble:

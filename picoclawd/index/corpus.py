@@ -1,76 +1,52 @@
-"""The texts of the workspace for searching: joined in bundles where they are settled, singly in `Contents` where not.
+"""The texts of the workspace for searching: joined in bundles where they are settled, singly in `Contents` where not,
+and only their trigrams, in columns, where there is no room for more.
 
-A file's text is in one of three states: not kept; kept singly, as after a change or a first read; or joined. A change
-kills it in its bundle, the next read keeps it singly, and `join` puts what is kept singly into bundles again and makes
-bundles with many dead files anew. Nothing here is the truth: `check` asks the disk, as `Contents.text` does.
+A change kills a file in its group, the next read keeps it singly if there is room, and `join` puts what is kept singly
+into bundles again, and makes bundles with many dead files anew; `note` does so for columns. Nothing here is the truth:
+`select` asks the disk where it is told to, as `Contents.text` always does.
 """
 
 import os
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
-from picoclawd.index.anchors import choose
-from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, pack
+from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, joinables, pack
+from picoclawd.index.columns import COLUMN_BYTES, Column
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
-from picoclawd.index.literals import Query, requirement, trigram_query
+from picoclawd.index.groups import Group
+from picoclawd.index.literals import Query
+from picoclawd.index.matrix import Matrix
+from picoclawd.index.noting import Noting
 from picoclawd.index.pathblob import order_key
-from picoclawd.index.pattern import SearchPattern
-from picoclawd.index.trust import Trust
+from picoclawd.index.places import Cover, Part, Places
+from picoclawd.index.trust import Facts, Trust
 
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place
 JOIN_BYTES = 4 * BUNDLE_BYTES  # kept singly: below that, joining makes bundles too small
 _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
-_COVERS_MAX = 4  # each is as large as the tree has files
-_SAMPLES = 8  # bundles by which anchors are judged
-_CHUNK = 500  # files looked at between two polls
 
 
-class Matrix(Protocol):
-    """Which bundles hold which trigrams (`trigrams.TrigramMatrix`)."""
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Where to look for a pattern: the files of `parts`, and those of `alone`. Of all others `binary` ones have no
+    text, and the rest has no match."""
 
-    def add(self, column: int, data: bytes) -> None:
-        """Note the trigrams of a text."""
-        ...
-
-    def reset(self, column: int) -> None:
-        """Forget those of a bundle that is no more."""
-        ...
-
-    def candidates(self, query: Query) -> Iterable[int]:
-        """The columns that may hold what a query needs."""
-        ...
+    parts: list[Part]
+    alone: list[bytes]
+    binary: list[bytes]
 
 
 @dataclass(slots=True)
-class Part:
-    """What a search wants of one bundle. `wanted` marks its files, None for all."""
+class Loaded:
+    """A column's files that were read for one search: joined, as far as they can be, and those to be searched alone."""
 
-    number: int
     bundle: Bundle
-    wanted: bytearray | None
-
-    def wants(self, index: int) -> bool:
-        """Whether a file of the bundle is to be searched, and still is what it was."""
-        return bool(self.bundle.alive[index]) and (self.wanted is None or bool(self.wanted[index]))
-
-
-@dataclass(slots=True)
-class Cover:
-    """Some files, as far as they are joined, and those that must be looked at alone."""
-
-    parts: list[Part] = field(default_factory=list)
-    singles: list[bytes] = field(default_factory=list)
-
-    @property
-    def numbers(self) -> frozenset[int]:
-        """The bundles that hold any of the files."""
-        return frozenset(part.number for part in self.parts)
+    alone: list[bytes]
 
 
 class Corpus:
-    """All texts that are kept. Safe between threads; blocks. `new_matrix` is called once there are bundles."""
+    """All texts that are kept, and the trigrams of all. Safe between threads; blocks. One thread at a time joins,
+    notes and indexes. `new_matrix` is called when there is something to index; without it nothing is."""
 
     def __init__(
         self,
@@ -80,6 +56,7 @@ class Corpus:
         new_matrix: Callable[[], Matrix] | None = None,
         bundle_bytes: int = BUNDLE_BYTES,
         join_bytes: int = JOIN_BYTES,
+        column_bytes: int = COLUMN_BYTES,
     ) -> None:
         self._root_fd = root_fd
         self._contents = contents
@@ -88,225 +65,214 @@ class Corpus:
         self._bundle_bytes = bundle_bytes
         self._join_bytes = join_bytes
         self._matrix: Matrix | None = None
-        self._indexed: set[int] = set()  # bundles whose trigrams are all in the matrix
-        self._bundles: dict[int, Bundle] = {}
-        self._free: list[int] = []
-        self._places: dict[bytes, tuple[int, int]] = {}
-        self._lock = threading.Lock()
-        self._covers: dict[object, tuple[int, Cover]] = {}
-        self.generation = 0  # changes whenever a file comes into a bundle or dies in one
+        self._places = Places()
+        self._noting = Noting(contents, self._places, column_bytes)
 
     def text(self, relative: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a file of the workspace as it is now; see `Contents.text`."""
-        place = self._places.get(relative)
+        place = self._places.find(relative)
         if place is not None:
-            number, index = place
-            bundle = self._bundles.get(number)
-            if bundle is not None and bundle.alive[index]:
-                if self._is_current(relative, bundle, index):
-                    return Text(bundle.text_of(index), bundle.encoding, bundle.facts[index], trusted=True)
+            group, index = place
+            found = self._held(group, index)
+            if found is not None:
+                if self._is_current(relative, group.facts[index]):
+                    return found
                 self.forget(relative)
         return self._contents.text(relative, allowance)
 
+    def _held(self, group: Group, index: int) -> Text | None:
+        """What is held of a file in its group, if that tells all of its text."""
+        match group:
+            case Bundle():
+                return Text(group.text_of(index), group.encoding, group.facts[index], trusted=True)
+            case Column() if index in group.binary:
+                return Text(b"", None, group.facts[index], trusted=True)
+            case _:
+                return None
+
     def has(self, relative: bytes) -> bool:
-        """Whether a text is kept, fresh or not."""
-        return relative in self._places or self._contents.has(relative)
+        """Whether a file is known without reading it, by a text that is kept, fresh or not, or as a binary one."""
+        place = self._places.find(relative)
+        return self._contents.has(relative) or (place is not None and self._held(*place) is not None)
 
     def forget(self, relative: bytes) -> None:
-        """Drop a text."""
-        with self._lock:
-            place = self._places.pop(relative, None)
-            if place is not None and place[0] in self._bundles:
-                self._bundles[place[0]].kill(place[1])
-                self.generation += 1
+        """Drop what is known of a file."""
+        self._places.forget(relative)
         self._contents.forget(relative)
 
     def recheck(self, relative: bytes) -> bool:
         """Follow a hint that a file changed: forget it unless a stat says otherwise. True where it changed."""
-        place = self._places.get(relative)
+        self._places.touch(relative)
+        place = self._places.find(relative)
         if place is None:
             return self._contents.recheck(relative)
-        bundle = self._bundles.get(place[0])
-        if bundle is not None and bundle.alive[place[1]] and self._is_current(relative, bundle, place[1]):
+        if self._is_current(relative, place[0].facts[place[1]]):
             return False
         self.forget(relative)
         return True
 
     def retain(self, relatives: Iterable[bytes]) -> None:
-        """Drop every text but those of these files."""
+        """Drop what is known of all files but these."""
         kept = frozenset(relatives)
-        for relative in [each for each in list(self._places) if each not in kept]:
+        for relative in [each for each in self._places.paths() if each not in kept]:
             self.forget(relative)
         self._contents.retain(kept)
 
     def distrust(self) -> None:
         """Drop everything: the clock was set, so stamps prove nothing."""
-        with self._lock:
-            for number in list(self._bundles):
-                self._drop(number)
-            self._places.clear()
-            self.generation += 1
+        for group in self._places.clear():
+            self._release(group)
         self._contents.distrust()
 
     def join(self) -> None:
         """Put what is kept singly into bundles, if that is worth it, and make anew those with many dead files."""
-        stale = [number for number, each in list(self._bundles.items()) if each.dead * _DEAD_SHARE > each.files]
-        loose = self._contents.settled()
-        if not stale and sum(len(text.data) for _path, text in loose) < self._join_bytes:
+        bundles = [group for group in self._places.groups() if isinstance(group, Bundle)]
+        stale = [bundle for bundle in bundles if bundle.dead * _DEAD_SHARE > bundle.files]
+        if not stale and self._contents.loose_bytes() < self._join_bytes:
             return
-        texts = [
-            Joinable(path, text, found.facts)
-            for path, found in loose
-            if found.encoding is not None and (text := joinable(found.data, found.encoding)) is not None
-        ]
-        for number in stale:
-            bundle = self._bundles[number]
-            texts += [Joinable(bundle.paths[i], bundle.text_of(i), bundle.facts[i]) for i in bundle.living()]
+        self._places.begin()
+        texts = [*self._loose(), *(each for bundle in stale for each in self._living(bundle))]
         texts.sort(key=lambda each: order_key(each.path))
         for bundle in pack(texts, self._bundle_bytes):
-            self._take_in(bundle)
-        with self._lock:
-            for number in stale:
-                self._drop(number)
+            self._places.take_in(bundle, self._places.number())
+            self._contents.give_up(bundle.paths, _cost(bundle))
+        for bundle in stale:
+            if self._places.drop(bundle):
+                self._release(bundle)
 
-    def _take_in(self, bundle: Bundle) -> None:
-        """Make a bundle the place of its files. Whoever reads meanwhile finds them here or where they were."""
-        with self._lock:
-            number = self._free.pop() if self._free else len(self._bundles) + len(self._free)
-            while number in self._bundles:
-                number += 1
-            self._bundles[number] = bundle
-            for index, path in enumerate(bundle.paths):
-                self._places[path] = (number, index)
-            self.generation += 1
-        self._contents.give_up(bundle.paths, _cost(bundle))
+    def _loose(self) -> Iterable[Joinable]:
+        """What is kept singly and can be joined. A hint may have come between a read and the keeping: so ask again."""
+        for path, found in self._contents.settled():
+            text = None if found.encoding is None else joinable(found.data, found.encoding)
+            if text is not None and self._is_current(path, found.facts):
+                yield Joinable(path, text, found.facts)
+
+    def _living(self, bundle: Bundle) -> Iterable[Joinable]:
+        return (Joinable(bundle.paths[i], bundle.text_of(i), bundle.facts[i]) for i in list(bundle.living()))
 
     def index_trigrams(self, stop: Callable[[], bool]) -> bool:
         """Put the trigrams of bundles that lack them into the matrix; True once all are in."""
-        if self._new_matrix is None:
+        matrix = self._a_matrix()
+        if matrix is None:
             return False
-        if self._matrix is None:
-            self._matrix = self._new_matrix()
-        for number, bundle in list(self._bundles.items()):
-            if number in self._indexed:
+        for group in self._places.groups():
+            if not isinstance(group, Bundle) or group.is_indexed:
                 continue
             if stop():
                 return False
-            self._matrix.reset(number)
-            self._matrix.add(number, bundle.text)
-            self._indexed.add(number)
+            matrix.reset(group.number)
+            matrix.add(group.number, group.text)
+            group.is_indexed = True
         return True
 
-    def cover(self, files: Sequence[bytes], key: object = None) -> Cover:
-        """Where these files' texts are. `key`, where given, stands for the files: the answer is kept by it."""
-        generation = self.generation
-        known = self._covers.get(key) if key is not None else None
-        if known is None or known[0] != generation:
-            known = generation, self._cover(files)
-            if key is not None:
-                self._covers[key] = known
-                if len(self._covers) > _COVERS_MAX:
-                    self._covers.pop(next(iter(self._covers)), None)
-        return Cover(list(known[1].parts), list(known[1].singles))
+    def start_noting(self, files: Sequence[bytes]) -> int:
+        """Begin to note the trigrams of files whose texts are not joined; tell how many these are."""
+        return self._noting.start(files)
 
-    def _cover(self, files: Sequence[bytes]) -> Cover:
-        wanted: dict[int, bytearray] = {}
-        cover = Cover()
-        places, bundles = self._places, self._bundles
-        for path in files:
-            place = places.get(path)
-            if place is None or place[0] not in bundles:
-                cover.singles.append(path)
-                continue
-            marks = wanted.get(place[0])
-            if marks is None:
-                marks = wanted[place[0]] = bytearray(bundles[place[0]].files)
-            marks[place[1]] = 1
-        for number, marks in wanted.items():
-            bundle = bundles[number]
-            cover.parts.append(Part(number, bundle, None if all(marks) else marks))
-        return cover
+    def note(self) -> int:
+        """Go on with that: some 3 ms, more where a file is large. Tell how many files were looked at, 0 at the end."""
+        matrix = self._a_matrix()
+        return 0 if matrix is None else self._noting.step(matrix)
 
-    def searchable(self, files: Sequence[bytes], trusts_hints: bool) -> tuple[list[bytes], int]:
-        """Of files that are not joined, those that may have text, and how many are known to have none.
+    def _a_matrix(self) -> Matrix | None:
+        if self._matrix is None and self._new_matrix is not None:
+            self._matrix = self._new_matrix()
+        return self._matrix
 
-        With `trusts_hints` a file that was binary is believed to be so still.
+    def select(
+        self, files: Sequence[bytes], query: Query, *, verified: bool, stop: Callable[[], bool], key: object = None
+    ) -> Selection:
+        """Where to look in these files for what a query needs. `key`: see `Places.cover`.
+
+        `verified`: a file is passed over, or searched in memory, only if a stat says that it is what it was; `stop`
+        ends that, and then the search is over, too.
         """
-        if not trusts_hints:
-            return list(files), 0
-        texts = [path for path in files if not self._contents.is_binary(path)]
-        return texts, len(files) - len(texts)
+        cover = self._places.cover(files, key)
+        chosen = self._narrow(cover.parts, query)
+        parts, singles = cover.parts, cover.singles
+        if verified:
+            unread = frozenset(part.group for part in chosen if isinstance(part.group, Column))
+            parts, changed = self._check(cover, unread, stop)
+            singles = singles + changed
+        binary = [path for part in parts for path in _binary(part)]
+        if not verified:
+            binary += [path for path in singles if self._contents.is_binary(path)]
+            singles = [path for path in singles if not self._contents.is_binary(path)]
+        groups = frozenset(part.group for part in chosen)
+        return Selection([part for part in parts if part.group in groups], singles, binary)
 
-    def check(self, cover: Cover, stop: Callable[[], bool]) -> list[bytes]:
-        """Ask the disk whether joined files still are what they were; those that are not are given, and forgotten.
+    def _narrow(self, parts: Sequence[Part], query: Query) -> list[Part]:
+        """The parts whose columns may hold what a query needs, and those of which this is not known.
 
-        `stop` ends it: then the search is over, too.
+        A column may get another group meanwhile: then one of the looks before and after tells.
         """
+        matrix = self._matrix
+        if matrix is None:
+            return list(parts)
+        indexed = [part.group.is_indexed for part in parts]
+        found = frozenset(matrix.candidates(query))
+        holds = self._places.holds
+        return [
+            part
+            for part, is_indexed in zip(parts, indexed, strict=True)
+            if part.group.number in found or not is_indexed or not holds(part.group)
+        ]
+
+    def _check(
+        self, cover: Cover, unread: Collection[Group], stop: Callable[[], bool]
+    ) -> tuple[list[Part], list[bytes]]:
+        """Ask the disk whether files still are what they were, but for the texts of `unread` groups, which will be
+        read; give the parts without those that are not, which are forgotten, and these."""
+        parts: list[Part] = []
         changed: list[bytes] = []
-        looked = 0
-        facts_of, root_fd, stat = self._trust.facts, self._root_fd, os.stat
         for part in cover.parts:
-            bundle = part.bundle
-            for index, path in enumerate(bundle.paths):
-                if not part.wants(index):
-                    continue
-                looked += 1
-                if looked % _CHUNK == 0 and stop():
-                    break
-                try:
-                    if facts_of(stat(path, dir_fd=root_fd, follow_symlinks=False)) == bundle.facts[index]:
-                        continue
-                except OSError:
-                    pass
-                changed.append(path)
+            gone = self._changed(_binary_part(part) if part.group in unread else part, stop)
+            parts.append(part.without(gone) if gone else part)
+            changed += [part.group.paths[index] for index in gone]
         for path in changed:
             self.forget(path)
+        return parts, changed
+
+    def _changed(self, part: Part, stop: Callable[[], bool]) -> list[int]:
+        """The indexes of a part's files that are not what they were."""
+        changed: list[int] = []
+        if stop() or (part.wanted is not None and not any(part.wanted)):
+            return changed
+        facts_of, root_fd, stat, wanted = self._trust.facts, self._root_fd, os.stat, part.wanted
+        for index, (path, facts) in enumerate(zip(part.group.paths, part.group.facts, strict=True)):
+            if wanted is not None and not wanted[index]:
+                continue
+            try:
+                if facts_of(stat(path, dir_fd=root_fd, follow_symlinks=False)) == facts:
+                    continue
+            except OSError:
+                pass
+            changed.append(index)
         return changed
 
-    def sift(self, files: Sequence[bytes], cover: Cover, pattern: SearchPattern) -> Iterator[bytes]:
-        """Those of the files, which `cover` is of, that may match, in their order; a bundle is searched when the first
-        of its files comes up."""
-        parts = {part.number: part for part in self.narrow(cover, trigram_query(requirement(pattern.source)))}
-        alone = frozenset(cover.singles)
-        numbers = cover.numbers
-        anchors = choose(pattern, [part.bundle.text for part in list(parts.values())[:_SAMPLES]])
-        matching: dict[int, frozenset[bytes]] = {}
-        for path in files:
-            place = None if path in alone else self._places.get(path)
-            if place is None:
-                yield path
+    def load(self, part: Part) -> Loaded:
+        """Read the files of a column's part that have text, to be searched and thrown away."""
+        column = part.group
+        alone: list[bytes] = []
+        read: list[Joinable] = []
+        binary = _binary_indexes(column)
+        for index in part.indexes():
+            if index in binary:
                 continue
-            part = parts.get(place[0])
-            if part is None:
-                if place[0] not in numbers:  # it was joined meanwhile
-                    yield path
+            path = column.paths[index]
+            found = None if self._contents.has(path) else self._contents.glance(path)
+            if found is None:
+                alone.append(path)
                 continue
-            if part.bundle.is_large:
-                yield path
-                continue
-            if place[0] not in matching:
-                found = part.bundle.tally(pattern, anchors)
-                matching[place[0]] = frozenset(part.bundle.paths[index] for index, _count in found)
-            if path in matching[place[0]]:
-                yield path
+            read.append(Joinable(path, *found))
+            if found[1] != column.facts[index]:
+                self.forget(path)
+        joined, others = joinables(read)
+        return Loaded(Bundle(joined), alone + others)
 
     def loose_bytes(self) -> int:
         """How much is kept singly."""
         return self._contents.loose_bytes()
-
-    def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[bytes]]:
-        """The parts that may be searched in one call each, and the files of the others."""
-        small = [part for part in parts if not part.bundle.is_large]
-        large = [part for part in parts if part.bundle.is_large]
-        return small, [path for part in large for index, path in enumerate(part.bundle.paths) if part.wants(index)]
-
-    def narrow(self, cover: Cover, query: Query) -> list[Part]:
-        """The parts whose bundles may hold what a query needs; all of them while the matrix is not whole."""
-        matrix, indexed = self._matrix, self._indexed
-        if matrix is None:
-            return cover.parts
-        found = frozenset(matrix.candidates(query))
-        return [part for part in cover.parts if part.number in found or part.number not in indexed]
 
     def read_opened(self, fd: int, allowance: Allowance) -> Text | Large | Trouble:
         """See `Contents.read_opened`."""
@@ -319,20 +285,36 @@ class Corpus:
     def statistics(self) -> ContentsStatistics:
         """Count what is kept, joined or not."""
         singly = self._contents.statistics()
-        return ContentsStatistics(singly.files + len(self._places), singly.bytes)
+        joined = sum(group.files - group.dead for group in self._places.groups() if isinstance(group, Bundle))
+        return ContentsStatistics(singly.files + joined, singly.bytes)
 
-    def _is_current(self, relative: bytes, bundle: Bundle, index: int) -> bool:
+    def _is_current(self, relative: bytes, facts: Facts) -> bool:
         try:
             now = os.stat(relative, dir_fd=self._root_fd, follow_symlinks=False)
         except OSError:
             return False
-        return self._trust.facts(now) == bundle.facts[index]
+        return self._trust.facts(now) == facts
 
-    def _drop(self, number: int) -> None:
-        self._contents.hold(-_cost(self._bundles.pop(number)))
-        self._indexed.discard(number)
-        self._free.append(number)
+    def _release(self, group: Group) -> None:
+        if isinstance(group, Bundle):
+            self._contents.hold(-_cost(group))
 
 
 def _cost(bundle: Bundle) -> int:
     return len(bundle.text) + _FILE_BYTES * bundle.files
+
+
+def _binary_indexes(group: Group) -> tuple[int, ...]:
+    return group.binary if isinstance(group, Column) else ()
+
+
+def _binary(part: Part) -> list[bytes]:
+    """The files of a part that are known to have no text."""
+    return [part.group.paths[index] for index in _binary_indexes(part.group) if part.wants(index)]
+
+
+def _binary_part(part: Part) -> Part:
+    marks = bytearray(part.group.files)
+    for index in _binary_indexes(part.group):
+        marks[index] = part.wants(index)
+    return Part(part.group, marks)

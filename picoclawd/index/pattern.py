@@ -118,6 +118,16 @@ class SearchPattern:
             pos = self._utf8(text, end, last)[0][0] if end <= last else -1
         return found
 
+    def matching(self, text: bytes, starts: Sequence[int]) -> list[int]:
+        """Which of several texts, joined as for `tally`, have a matching line: cheaper where many lines of each do."""
+        found: list[int] = []
+        last = len(text) - 1
+        pos = 0
+        while pos <= last and (place := self._utf8(text, pos, last)[0][0]) >= 0:
+            found.append(bisect_right(starts, place) - 1)
+            pos = starts[found[-1] + 1]
+        return found
+
     def _tally_anchored(
         self, text: bytes, starts: Sequence[int], anchors: "Sequence[SearchPattern]"
     ) -> list[tuple[int, int]]:

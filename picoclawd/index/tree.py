@@ -212,8 +212,23 @@ class Tree:
             with self._lock:
                 for _ in range(min(CHUNK, len(stack))):
                     node = stack.pop()
-                    self._visit(node, work)
-                    stack.extend(node.children.values())
+                    if self._is_as_it_was(node):
+                        work.looked += 1
+                    else:
+                        self._visit(node, work)
+                    if node.children:
+                        stack.extend(node.children.values())
+
+    def _is_as_it_was(self, node: Node) -> bool:
+        """Whether a visit would find nothing to do, for most directories: half of a query's time is spent here, so it
+        is one call. False also where only `_visit` can tell."""
+        parent = node.parent
+        if not node.trusted or node.rule_files or node.dropped or parent is None or node.entered is not parent.scope:
+            return False
+        try:
+            return self._trust.facts(self._ground.stat(node.path)) == node.facts
+        except OSError:
+            return False
 
     def _drain(self, work: _Work, poll: Poll) -> None:
         """Look at what is owed, and at what that brings up."""

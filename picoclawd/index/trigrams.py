@@ -69,9 +69,9 @@ class TrigramMatrix:
 
     def reset(self, column: int) -> None:
         """Empty a column, to be filled anew."""
-        self._grow(column + 1)
-        block, byte, bit = self._place(column)
-        block[:, byte] &= ~bit
+        if column < self._columns:  # all others are empty
+            block, byte, bit = self._place(column)
+            block[:, byte] &= ~bit
 
     def candidates(self, query: Query) -> list[int]:
         """The columns, ascending, that may hold what a query asks for: all others do not. Some 0.1 ms."""

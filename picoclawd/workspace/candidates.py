@@ -5,7 +5,7 @@ Order is discovery order everywhere: depth-first by name.
 
 import stat as stat_bits
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ from picoclawd.text import glob
 from picoclawd.workspace.index import Index
 from picoclawd.workspace.scope import Candidates, Consistency, OutOfTimeError, Place, Poll
 
-LATELY_MAX = 4  # selections; each is as large as the tree has files
+LATELY_MAX = 8  # selections, two for a search where there are links; each is as large as the tree has files
 POLL_FILES = 500  # names between two looks at the clock: some 10 ms of a walk
 
 
@@ -67,8 +67,8 @@ class Finder:
             except OutOfTimeError:
                 return Candidates(place, [], "verified", complete=False)
             if known is not None:
-                key = (place.directory, form, known.names.generation)
-                files = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names, key)
+                key: object = (place.directory, form, known.names.generation)
+                files, key = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names, key)
                 return Candidates(place, files, known.consistency, known.names.skipped, known.degraded, key=key)
         return await self._threads.run(Lane.SCAN, self._walked, place, chosen, poll)
 
@@ -125,17 +125,22 @@ class Finder:
         directory, name = paths.split(real)
         return Place(directory, b"", inside=False, file=name)
 
-    def _selected(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> list[bytes]:
+    def _selected(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> tuple[list[bytes], object]:
+        """The files that the form selects, and the links that may be read, and a key for both."""
+        files = self._once(key, lambda: chosen.of(names.files, place.directory))
+        if not names.links.count:
+            return files, key
+        links = tuple(link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link))
+        return self._once((key, links), lambda: _with_links(files, links)), (key, links)
+
+    def _once(self, key: object, select: Callable[[], list[bytes]]) -> list[bytes]:
+        """What was selected lately by this key; it is not to be changed."""
         found = self._lately.get(key)
         if found is None:
-            found = chosen.of(names.files, place.directory)
-            self._lately[key] = found
+            found = self._lately[key] = select()
             if len(self._lately) > LATELY_MAX:
                 self._lately.pop(next(iter(self._lately)), None)
-        if not names.links.count:
-            return found
-        readable = [link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link)]
-        return _with_links(found, readable)
+        return found
 
     def _walked(self, place: Place, chosen: "_Chosen", poll: Poll) -> Candidates:
         candidates = Candidates(place, [], "verified")
@@ -209,7 +214,7 @@ class _OutsideHiding:
         return True
 
 
-def _with_links(files: list[bytes], links: list[bytes]) -> list[bytes]:
+def _with_links(files: list[bytes], links: Sequence[bytes]) -> list[bytes]:
     """Files and links in discovery order; links are few."""
     if not links:
         return files

@@ -14,13 +14,13 @@ import trio
 
 from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.anchors import choose, is_dense
-from picoclawd.index.corpus import Corpus, Part
+from picoclawd.index.corpus import Corpus, Selection
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
 from picoclawd.index.literals import requirement, trigram_query
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.scan import End, Row, Want
+from picoclawd.index.tally import Tally
 from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines
 from picoclawd.workspace.opened import MakeSieve, Opened, Patterns, open_to_scan
@@ -31,7 +31,6 @@ FIRST_ROWS = 5  # row numbers that a file's entry names
 KEPT_MAX = 8  # searches of a session
 KEPT_BYTES_MAX = 16 * limits.MIB  # of all of them together
 _SHARES = 2  # threads that search at once; the lane has as many
-_SAMPLES = 8  # bundles by which anchors are judged
 _ENTRY_BYTES = 250  # an entry without its path
 
 
@@ -121,21 +120,6 @@ class Kept:
         return sum(census.size_bytes for census in self._kept.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How a pattern is counted: which bundles, by which anchors, and which files alone; `binary` ones have no text.
-
-    `dense`: it is a text that is on very many lines.
-    """
-
-    pattern: SearchPattern
-    dense: bool
-    anchors: tuple[SearchPattern, ...]
-    parts: list[Part]
-    alone: list[bytes]
-    binary: int
-
-
 class Counter:
     """Counts, and shows pages. One for a workspace."""
 
@@ -154,55 +138,37 @@ class Counter:
         Files that only their trigrams speak of are not opened. With `verified` candidates each is asked of the disk
         first, with `watched` ones the watcher's word counts.
         """
-        plan = await self._threads.run(Lane.SCAN, self._plan, candidates, pattern, stop)
-        jobs = [Job(candidates.place, path, (pattern,)) for path in plan.alone]
+        selection = await self._threads.run(Lane.SCAN, self._select, candidates, pattern, stop)
+        jobs = [Job(candidates.place, path, (pattern,)) for path in selection.alone]
+        tally = Tally(self._corpus, pattern, selection.parts, stop)
+        await self._threads.run(Lane.SCAN, tally.prepare)
         found: list[Census] = []
 
-        async def search(parts: Sequence[Part], jobs: Sequence[Job]) -> None:
-            found.append(await self._threads.run(Lane.SCAN, self._share, candidates.place, plan, parts, jobs, stop))
+        async def search(jobs: Sequence[Job]) -> None:
+            found.append(await self._threads.run(Lane.SCAN, self._share, candidates.place, tally, jobs, stop))
 
         async with trio.open_nursery() as nursery:
             for first in range(_SHARES):
-                nursery.start_soon(search, plan.parts[first::_SHARES], jobs[first::_SHARES])
+                nursery.start_soon(search, jobs[first::_SHARES])
         census = _united(found)
-        census.missed.binary += plan.binary
+        census.missed.binary += len(selection.binary)
         return census
 
-    def _plan(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> "_Plan":
-        cover = self._corpus.cover(candidates.files, candidates.key)
-        alone = cover.singles
-        if candidates.consistency == "verified":
-            alone = alone + self._corpus.check(cover, stop)
-        parts, large = self._corpus.split(self._corpus.narrow(cover, trigram_query(requirement(pattern.source))))
-        alone = alone + large
-        step = max(1, len(parts) // _SAMPLES)
-        samples = [part.bundle.text for part in parts[::step]]
-        dense, anchors = is_dense(pattern, samples), choose(pattern, samples)
-        return _Plan(
-            pattern, dense, anchors, parts, *self._corpus.searchable(alone, candidates.consistency == "watched")
-        )
+    def _select(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> Selection:
+        query = trigram_query(requirement(pattern.source))
+        verified = candidates.consistency == "verified"
+        return self._corpus.select(candidates.files, query, verified=verified, stop=stop, key=candidates.key)
 
-    def _share(self, place: Place, plan: "_Plan", parts: Sequence[Part], jobs: Sequence[Job], stop: Stop) -> Census:
-        """One thread's share of a search: bundles, then files alone."""
-        entries = self._tally(place, plan, parts, stop)
+    def _share(self, place: Place, tally: Tally, jobs: Sequence[Job], stop: Stop) -> Census:
+        """One thread's share of a search: files alone, then groups of files, while there are any."""
+        patterns = (tally.pattern,)
         census = self._count(jobs, stop, None)
-        census.entries += entries
+        share = tally.run()
+        census.entries += [Entry(Job(place, path, patterns), count, facts, None) for path, count, facts in share.found]
+        rest = self._count([Job(place, path, patterns) for path in share.alone], stop, None)
+        census = _united((census, rest))
         census.complete = census.complete and not stop()
         return census
-
-    def _tally(self, place: Place, plan: "_Plan", parts: Sequence[Part], stop: Stop) -> list[Entry]:
-        entries: list[Entry] = []
-        patterns = (plan.pattern,)
-        for part in parts:
-            if stop():
-                break
-            bundle = part.bundle
-            literal = plan.pattern.literal
-            found = bundle.tally_dense(literal) if plan.dense and literal else bundle.tally(plan.pattern, plan.anchors)
-            for index, count in found:
-                if part.wants(index):
-                    entries.append(Entry(Job(place, bundle.paths[index], patterns), count, bundle.facts[index], None))
-        return entries
 
     async def filled(self, entries: Sequence[Entry], stop: Stop) -> list[Entry]:
         """The same entries, all with their first rows."""

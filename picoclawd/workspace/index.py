@@ -17,10 +17,11 @@ from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.changes import Found
 from picoclawd.index.contents import Contents
-from picoclawd.index.corpus import Corpus, Matrix
+from picoclawd.index.corpus import Corpus
 from picoclawd.index.ground import OWN, Ground
 from picoclawd.index.hiding import WorkspaceHiding
 from picoclawd.index.listing import Kind
+from picoclawd.index.matrix import Matrix
 from picoclawd.index.node import Names
 from picoclawd.index.tree import Tree
 from picoclawd.index.trust import Trust
@@ -47,8 +48,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far the index is, the counts as of the last sweep. `done` of `total` files have their text loaded, or were
-    found to have none. `reason`: why the names could not be read."""
+    """How far the index is, the counts as of the last sweep. `done` of `total` files have their text loaded or its
+    trigrams noted, or were found to have none. `reason`: why the names could not be read."""
 
     state: Literal["cold", "building", "ready"]
     trigrams: Literal["cold", "building", "ready"]

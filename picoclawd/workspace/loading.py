@@ -1,4 +1,7 @@
-"""Load texts in the background, in small steps and without hurry, so that the first search finds them there."""
+"""Load texts in the background, in small steps and without hurry, so that the first search finds them there.
+
+Where there is no room for more, files are read all the same, for their trigrams.
+"""
 
 import os
 import time
@@ -15,7 +18,7 @@ from picoclawd.index.corpus import Corpus
 
 JOIN_AT_BYTES = 16 * limits.MIB  # joining copies: little at a time, so that memory does not double
 STEP_S = 0.004  # of a thread, and of the GIL in between: others hardly notice
-_PAUSE_MIN_S = 0.002
+_PAUSE_MIN_S = 0.001
 _PAUSE_SHARE = 0.3  # of the time that a step took
 _MISSES_MAX = 64  # files in a row that do not fit any more: the budget is as good as full
 _NO_LIMIT = 1 << 62
@@ -23,9 +26,8 @@ _NO_LIMIT = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the load is: `done` of `total` files are loaded, or were found to have no text to keep.
-
-    Where the budget is full the rest is not to be loaded, and `total` is what was.
+    """How far the load is: of `done` of `total` files the text is loaded, or the trigrams are noted, or there is
+    nothing to keep. Where there are more files than can be kept account of, `total` leaves them out in the end.
     """
 
     done: int
@@ -60,6 +62,7 @@ class Loader:
             if files is not None:
                 await self._load(files)
                 await self._index()
+                await self._note(files)
 
     def trigrams(self) -> Literal["cold", "building", "ready"]:
         """How far the trigrams of what was loaded are."""
@@ -73,22 +76,46 @@ class Loader:
             if await self._threads.run(Lane.READ, self._index_step):
                 break
             await trio.sleep(_PAUSE_MIN_S)
-        self._trigrams = "ready"
 
     def _index_step(self) -> bool:
         end = time.monotonic() + STEP_S
         return self._contents.index_trigrams(lambda: time.monotonic() > end)
+
+    async def _note(self, files: list[bytes]) -> None:
+        """Note the trigrams of all files whose text was not loaded."""
+        missing = await self._threads.run(Lane.READ, self._contents.start_noting, files)
+        while True:
+            self._progress = Progress(len(files) - missing, len(files))
+            began = trio.current_time()
+            looked = await self._threads.run(Lane.READ, self._note_step)
+            if not looked:
+                break
+            missing -= looked
+            await self._pause(began)
+        self._progress = Progress(len(files) - missing, len(files) - missing)
+        self._trigrams = "ready"
+
+    def _note_step(self) -> int:
+        """How many files were looked at, 0 at the end."""
+        end = time.monotonic() + STEP_S
+        looked = last = self._contents.note()
+        while last and time.monotonic() < end:
+            last = self._contents.note()
+            looked += last
+        return looked
 
     async def _load(self, files: list[bytes]) -> None:
         done = misses = 0
         while done < len(files) and misses < _MISSES_MAX:
             began = trio.current_time()
             done, misses = await self._threads.run(Lane.READ, self._step, files, done, misses)
-            self._progress = Progress(done, len(files))
+            self._progress = Progress(done - misses, len(files))
             if self._contents.loose_bytes() > JOIN_AT_BYTES:
                 await self._threads.run(Lane.READ, self._contents.join)
-            await trio.sleep(max(_PAUSE_MIN_S, (trio.current_time() - began) * _PAUSE_SHARE))
-        self._progress = Progress(done, done)
+            await self._pause(began)
+
+    async def _pause(self, began: float) -> None:
+        await trio.sleep(max(_PAUSE_MIN_S, (trio.current_time() - began) * _PAUSE_SHARE))
 
     def _step(self, files: list[bytes], done: int, misses: int) -> tuple[int, int]:
         """Load some files; how many are done then, and how many of the last in a row did not fit."""

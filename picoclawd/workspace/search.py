@@ -19,13 +19,13 @@ from picoclawd.index.contents import Allowance, Large, Text, Trouble
 from picoclawd.index.corpus import Corpus
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.scan import End, FileHits, Row, Want, scan_file, scan_stream
+from picoclawd.index.sifting import sift
 from picoclawd.index.trust import Facts
 from picoclawd.text.blocks import BLOCK_MAX_LINES
 from picoclawd.workspace.excerpt import BlockLine, Lines, Source
 from picoclawd.workspace.scope import Candidates, Place
 
 Stop = Callable[[], bool]
-UNFILTERED = 200  # files: some 4 ms, in which a common word fills a page
 # Given matching rows, the file's lines and when to stop, gives the rows that the reader may know of.
 Sieve = Callable[[Sequence[Row], Lines, Stop], tuple[Row, ...]]
 
@@ -142,18 +142,11 @@ class Searcher:
         return run.finish()
 
     def _may_match(self, query: Query, candidates: Candidates, stop: Stop) -> Iterator[bytes]:
-        """The candidates, but for those that a filter proves to hold no match. A page of what is everywhere is full
-        before a filter pays."""
-        files = candidates.files
-        yield from files[:UNFILTERED]
-        rest = files[UNFILTERED:]
-        if not rest or not candidates.place.inside or not query.pattern.suits_bundles:
-            yield from rest
-            return
-        cover = self._contents.cover(rest)
-        if candidates.consistency == "verified":
-            cover.singles += self._contents.check(cover, stop)
-        yield from self._contents.sift(rest, cover, query.pattern)
+        """The candidates, but for those that a filter proves to hold no match."""
+        if not candidates.place.inside or not query.pattern.suits_bundles:
+            return iter(candidates.files)
+        verified = candidates.consistency == "verified"
+        return sift(self._contents, candidates.files, query.pattern, verified=verified, stop=stop)
 
     def _search_file(self, run: "_Run", place: Place, path: bytes, allowance: Allowance) -> None:
         found = self.text(place, path, allowance)

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 import trio
 
+from picoclawd.index.contents import Contents
+from picoclawd.index.corpus import Corpus
+from picoclawd.index.matrix import Matrix
 from picoclawd.index.trust import Facts, Trust
 from picoclawd.text.display import from_path_bytes
+from picoclawd.workspace.workspace import Options
 from tests.e2e.daemon import Daemon
 from tests.e2e.search_world import PATTERNS, Fresh, Other, look
 from tests.house import House
@@ -66,10 +70,12 @@ def is_text(path: bytes) -> bool:
     return True
 
 
-async def run_in_house(base: Path, steps: int, seed: int, command: tuple[str, ...] | None) -> None:
+async def run_in_house(
+    base: Path, steps: int, seed: int, command: tuple[str, ...] | None, options: Options | None = None
+) -> None:
     """A workspace in process, its watcher as faulty as `command` makes it."""
     with Other(base, seed) as other:
-        house = House(other.root, watcher_command=command)
+        house = House(other.root, options, watcher_command=command)
         try:
             async with trio.open_nursery() as nursery:
                 await house.start_index(nursery)
@@ -77,12 +83,39 @@ async def run_in_house(base: Path, steps: int, seed: int, command: tuple[str, ..
                 async def ask(method: str, **params: Any) -> dict[str, Any]:
                     return await house.call(method, session=house.operator, **params)
 
-                for _ in range(steps):
+                for step in range(steps):
                     await trio.to_thread.run_sync(other.step)
                     await compare(ask, look(os.fsencode(other.root)), other)
+                    if options is not None and step % 3 == 0:
+                        await note_again(house)
                 nursery.cancel_scope.cancel()
         finally:
             house.close()
+
+
+class SmallCorpus(Corpus):
+    """Bundles and columns of a few files; counts the rounds in which everything was noted."""
+
+    def __init__(self, root_fd: int, contents: Contents, trust: Trust, new_matrix: Callable[[], Matrix]) -> None:
+        super().__init__(root_fd, contents, trust, new_matrix, bundle_bytes=200, join_bytes=1, column_bytes=200)
+        self.rounds = 0
+
+    def note(self) -> int:
+        looked = super().note()
+        self.rounds += not looked
+        return looked
+
+
+async def note_again(house: House) -> None:
+    """Have what is old enough to be believed joined and noted."""
+    corpus = house.workspace.index.contents
+    assert isinstance(corpus, SmallCorpus)
+    await trio.sleep(0.03)
+    before = corpus.rounds
+    house.workspace.index.judge_again()  # makes a sweep due, and that another round
+    with trio.fail_after(20):
+        while corpus.rounds == before:  # noqa: ASYNC110 - a thread is at work
+            await trio.sleep(0.001)
 
 
 async def run_with_daemon(base: Path, steps: int, seed: int) -> None:
@@ -111,6 +144,30 @@ async def test_a_verified_search_is_right_after_every_change(tmp_path: Path) -> 
 @pytest.mark.parametrize("watcher", list(WATCHERS))
 async def test_a_verified_search_is_right_whatever_the_watcher_says(tmp_path: Path, watcher: str) -> None:
     await run_in_house(tmp_path, 70, 2, WATCHERS[watcher])
+
+
+BUDGETS = {"for a few": Options(text_cache_bytes=5_000), "for none": Options(text_cache_bytes=0)}
+
+
+@pytest.mark.parametrize("budget", list(BUDGETS))
+async def test_a_verified_search_is_right_where_texts_stay_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str
+) -> None:
+    monkeypatch.setattr("picoclawd.workspace.index.Corpus", SmallCorpus)
+    await run_in_house(tmp_path, 70, 5, WATCHERS["twice"], BUDGETS[budget])
+
+
+@pytest.mark.parametrize("overlooks", ["all", "those that a filter leaves out"])
+async def test_a_search_that_overlooks_changed_files_on_disk_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overlooks: str
+) -> None:
+    if overlooks == "all":
+        monkeypatch.setattr(Trust, "facts", lambda _self, stat: (stat.st_ino, stat.st_size))
+    else:
+        monkeypatch.setattr(Corpus, "_changed", lambda *_: [])
+    monkeypatch.setattr("picoclawd.workspace.index.Corpus", SmallCorpus)
+    with pytest.RaisesGroup(AssertionError):
+        await run_in_house(tmp_path, 1_000, 6, None, BUDGETS["for none"])
 
 
 class WithoutRacyRule(Trust):
@@ -160,6 +217,27 @@ def test_a_watched_search_sees_own_writes_at_once_and_others_soon(tmp_path: Path
                 break
             assert time.monotonic() < end, "changes by another process were not seen"
             time.sleep(0.05)
+
+
+def test_a_watched_search_sees_changes_of_files_on_disk(tmp_path: Path) -> None:
+    with Daemon(tmp_path, {"daemon.text_cache_bytes": 0}) as daemon, daemon.client() as client:
+        for number in range(100):
+            daemon.write(f"{number}.txt", "nothing\n")
+        end = time.monotonic() + 20
+
+        def found(token: str) -> list[str]:
+            data = client.call("search_files", pattern=token, consistency="watched")["data"]
+            return [row["path"] for row in data["results"]]
+
+        while client.call("workspace.status")["data"]["index"]["done"] < 100:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        client.call("write_file", path="7.txt", content="token one\n", overwrite=True)
+        assert found("token one") == ["7.txt"]
+        daemon.write("8.txt", "token two\n")
+        while found("token two") != ["8.txt"]:
+            assert time.monotonic() < end, "a change by another process was not seen"
+            time.sleep(0.02)
 
 
 def test_three_agents_see_each_others_changes_at_once(tmp_path: Path) -> None:

@@ -97,3 +97,19 @@ def test_equal_names_have_equal_identities() -> None:
     assert place.shown(b"a") == b"a"
     assert Place(b"/out", b"", inside=False).shown(b"a") == b"/out/a"
     assert os.fsdecode(place.absolute(b"a")) == "/ws/a"
+
+
+async def test_a_link_that_leads_to_a_file_only_now_is_searched(house: House, nursery: trio.Nursery) -> None:
+    house.write(".gitignore", "hidden/\n")
+    house.write("a.txt", "needle\n")
+    (house.root / "hidden").mkdir()
+    (house.root / "link").symlink_to("hidden/b.txt")
+    await house.start_index(nursery)
+    queries = [{"pattern": "needle", "file_pattern": "*"}]
+    for wanted in (1, 2, 1):
+        for _ in range(2):
+            assert (await house.call("find_files", queries=queries))["data"]["total"] == wanted
+        if wanted == 1:
+            house.write("hidden/b.txt", "needle\n")
+        else:
+            (house.root / "hidden/b.txt").unlink()

@@ -9,6 +9,8 @@ import trio
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.index.contents import Allowance, Text
+from picoclawd.index.literals import Literal, trigram_query
+from picoclawd.index.scan import never
 from picoclawd.workspace.index import Known
 from picoclawd.workspace.workspace import Options
 from tests.house import House
@@ -58,17 +60,45 @@ async def test_texts_are_loaded_in_the_background_and_the_progress_is_told(house
     assert isinstance(found, Text)
 
 
-async def test_a_load_ends_where_the_budget_is_full(make_house: Callable[..., House], nursery: trio.Nursery) -> None:
+async def test_where_the_budget_is_full_only_trigrams_are_kept(
+    make_house: Callable[..., House], nursery: trio.Nursery
+) -> None:
     house = make_house(options=Options(text_cache_bytes=10_000))
     for number in range(200):
         house.write(f"{number:03}.txt", b"x" * 1000)
     await trio.sleep(0.03)
     await house.start_index(nursery)
+    await noted(house)
+    state = house.workspace.index.state()
+    assert (state.done, state.total) == (200, 200)
+    contents = house.workspace.index.contents
+    assert contents.statistics().files == 7
+    assert contents.select([b"100.txt"], trigram_query(Literal(b"xyz")), verified=True, stop=never).parts == []
+    assert contents.select([b"100.txt"], trigram_query(Literal(b"xxx")), verified=True, stop=never).parts != []
+
+
+async def noted(house: House) -> None:
+    """Wait until all trigrams are known."""
     with trio.fail_after(10):
-        while not 0 < house.workspace.index.state().done == house.workspace.index.state().total:  # noqa: ASYNC110
+        while house.workspace.index.state().trigrams != "ready":  # noqa: ASYNC110 - a thread is at work
             await trio.sleep(0.01)
-    assert house.workspace.index.state().done < 100
-    assert house.workspace.index.contents.statistics().files == 7
+
+
+async def test_files_beyond_what_is_kept_account_of_are_told(
+    make_house: Callable[..., House], nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.noting.COLUMNS_MAX", 1)
+    monkeypatch.setattr("picoclawd.index.noting.COLUMN_FILES_MAX", 50)
+    house = make_house(options=Options(text_cache_bytes=0))
+    for number in range(200):
+        house.write(f"{number:03}.txt", b"needle\n")
+    await trio.sleep(0.03)
+    await house.start_index(nursery)
+    await noted(house)
+    state = house.workspace.index.state()
+    assert 0 < state.done == state.total < 200
+    queries = [{"pattern": "needle", "file_pattern": "*"}]
+    assert (await house.call("find_files", queries=queries))["data"]["total"] == 200
 
 
 async def test_an_own_write_that_the_tree_cannot_take_in_is_no_failure(
