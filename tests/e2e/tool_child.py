@@ -1,20 +1,15 @@
-"""A process that forks a child for each line on its standard input: the child stops itself, then makes one tool call.
-
-A line is JSON: {"folder": workspace, "action": tool, "new": parameters as JSON}. The child's pid is printed as soon as
-it stands still; how it ended (os.waitpid's status) when it has ended. The child has one thread, so that system calls
-can be counted.
-"""
+"""The children of `crashes.serve` that make one tool call: `action` is the tool, `new` its parameters as JSON."""
 
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import trio
 
 from picoclawd.files.threads import ArgsT, Lane, ResultT, Threads
+from tests.crashes import serve
 from tests.house import House
 
 
@@ -38,17 +33,5 @@ def run_child(folder: str, action: str, new: str) -> None:
     os._exit(0)
 
 
-def main() -> None:
-    """Serve the lines."""
-    for line in sys.stdin:
-        order = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            run_child(order["folder"], order["action"], order["new"])
-        os.waitpid(pid, os.WUNTRACED)
-        print(pid, flush=True)
-        print(os.waitpid(pid, 0)[1], flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(run_child)
