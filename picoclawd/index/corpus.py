@@ -14,9 +14,10 @@ from typing import Protocol
 from picoclawd.index.anchors import choose
 from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, pack
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
-from picoclawd.index.literals import Query, requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.requirements import Query, trigram_query
 from picoclawd.index.trust import Trust
 
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place

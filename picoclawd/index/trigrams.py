@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from picoclawd.index.literals import TRIGRAM_MULTIPLIERS, Query
+from picoclawd.index.requirements import TRIGRAM_MULTIPLIERS, Query
 from picoclawd.limits import KIB
 
 _HASHES = 1 << 16

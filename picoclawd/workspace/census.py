@@ -17,9 +17,10 @@ from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.anchors import choose, is_dense
 from picoclawd.index.corpus import Corpus, Part
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
-from picoclawd.index.literals import requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.requirements import trigram_query
 from picoclawd.index.scan import End, Row, Want
 from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines

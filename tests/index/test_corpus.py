@@ -10,8 +10,9 @@ import pytest
 
 from picoclawd.index.contents import Allowance, Contents, Text, Trouble
 from picoclawd.index.corpus import Corpus
-from picoclawd.index.literals import requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_search
+from picoclawd.index.requirements import trigram_query
 from picoclawd.index.scan import COUNT, scan_file
 from picoclawd.index.trigrams import TrigramMatrix
 from picoclawd.index.trust import Trust
