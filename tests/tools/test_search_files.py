@@ -14,6 +14,7 @@ import trio
 from picoclawd.errors import Slug
 from picoclawd.tools.search_files import SearchFilesSettings
 from picoclawd.workspace.workspace import Options
+from tests.depths import dug
 from tests.house import House
 from tests.index.rg import ripgrep
 
@@ -44,20 +45,6 @@ def footer(result: dict[str, Any]) -> str:
 
 async def names(house: House, form: str, **params: Any) -> list[str]:
     return paths(await house.call("search_files", pattern=form, target="files", **params))
-
-
-def dig(root: Path, depth: int, needles_at: tuple[int, ...]) -> None:
-    """Make directories deeper than any path may be long, and files in some of them."""
-    here = os.getcwd()
-    os.chdir(root)
-    try:
-        for number in range(1, depth + 1):
-            os.mkdir("d")
-            os.chdir("d")
-            if number in needles_at:
-                Path("needle").write_text("needle\n")
-    finally:
-        os.chdir(here)
 
 
 HOSTILE = "[ab]*a[ab]{200}c"
@@ -530,11 +517,10 @@ async def test_a_linked_file_is_searched_where_its_target_may_be_read(searched: 
 
 
 async def test_a78_what_is_too_deep_is_counted_and_the_rest_is_found(searched: House) -> None:
-    dig(searched.root, 400, (50, 400))
-    result = await searched.call("search_files", pattern="needle")
-    assert paths(result) == ["d/" * 50 + "needle"]
-    assert result["data"]["skipped"]["too_deep"] == 1
-    await trio.run_process(["rm", "-rf", str(searched.root / "d")])
+    with dug(searched.root, 400, (50, 400)):
+        result = await searched.call("search_files", pattern="needle")
+        assert paths(result) == ["d/" * 50 + "needle"]
+        assert result["data"]["skipped"]["too_deep"] == 1
 
 
 async def test_a79_what_was_removed_or_moved_is_gone_at_once(searched: House) -> None:

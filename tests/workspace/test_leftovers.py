@@ -9,6 +9,7 @@ import pytest
 
 from picoclawd.files import temps
 from picoclawd.workspace.leftovers import sweep
+from tests.depths import dug
 from tests.files.conftest import as_nobody
 
 __all__ = ["as_nobody"]
@@ -63,12 +64,5 @@ def test_a_directory_that_may_not_be_read_hides_nothing_else(
 
 def test_a_tree_deeper_than_any_path_is_swept_as_far_as_paths_reach(tmp_path: Path, root_fd: int) -> None:
     leave(tmp_path / "a")
-    here = os.getcwd()
-    os.chdir(tmp_path)
-    try:
-        for _ in range(2_500):
-            os.mkdir("d")
-            os.chdir("d")
-    finally:
-        os.chdir(here)
-    assert [name.partition("/")[0] for name in swept(root_fd)] == ["a"]
+    with dug(tmp_path, 2_500):
+        assert [name.partition("/")[0] for name in swept(root_fd)] == ["a"]
