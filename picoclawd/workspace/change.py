@@ -266,7 +266,7 @@ class Changer:
                 commit.read_back(target, data)
                 return _changed("replaced", place, old, done, data, data)
             case Append(data, refuse_hardlinks):
-                whole = old.data + data if old.size + len(data) <= limits.SHA256_MAX_BYTES else None
+                whole = _appended(old, data)
                 done = commit.append(
                     target,
                     data,
@@ -287,25 +287,35 @@ def _changed(action: Action, place: Place, old: Old, done: Committed, written: b
         real=place.real,
         size=done.stamp.size,
         bytes_written=len(written),
-        sha256=None if whole is None else hashlib.sha256(whole).hexdigest(),
+        sha256=_hash(whole),
         hardlinks=old.hardlinks,
     )
 
 
 def _foreseen(old: Old, plan: Plan) -> Changed:
     """What applying the plan would come to: the answer to a dry run, and to a plan that keeps the file."""
+    whole: bytes | None
     match plan:
         case Keep():
             action: Action = "unchanged"
-            written, whole = b"", old.data
+            written, whole, size = b"", old.data, old.size
         case Replace(data):
-            action, written, whole = ("replaced" if old.exists else "created"), data, data
+            action, written, whole, size = ("replaced" if old.exists else "created"), data, data, len(data)
         case Append(data):
-            action, written = ("appended" if old.exists else "created"), data
-            whole = old.data + data if old.size <= limits.SHA256_MAX_BYTES else b""
+            action, written, size = ("appended" if old.exists else "created"), data, old.size + len(data)
+            whole = _appended(old, data)
         case _:
             assert_never(plan)
-    return Changed(action, old.real, len(whole), len(written), hashlib.sha256(whole).hexdigest(), old.hardlinks)
+    return Changed(action, old.real, size, len(written), _hash(whole), old.hardlinks)
+
+
+def _appended(old: Old, data: bytes) -> bytes | None:
+    """The file with these bytes behind it; None where it is too large to be hashed."""
+    return old.data + data if old.size + len(data) <= limits.SHA256_MAX_BYTES else None
+
+
+def _hash(whole: bytes | None) -> str | None:
+    return None if whole is None else hashlib.sha256(whole).hexdigest()
 
 
 def _new_directory_key(foreseen: Foreseen) -> LockKey:
