@@ -186,9 +186,10 @@ def test_a_hostile_search_is_cancelled_in_the_middle_and_others_are_served_until
     """It would run into its deadline of 30 s: a stalled reader, or a cancellation that waits, would find it ended."""
     with Daemon(tmp_path) as daemon, daemon.client() as searcher, daemon.client() as reader:
         dice = random.Random(1)
-        for number in range(100):
-            lines = ["".join(dice.choices("ab", k=1000)) for _ in range(200)]
-            daemon.write(f"big/{number}.txt", "x c z\n" + "\n".join(lines))
+        for number in range(60):
+            letters = format(dice.getrandbits(200_000), "0200000b").translate({48: "a", 49: "b"})
+            lines = [letters[start : start + 1000] for start in range(0, len(letters), 1000)]
+            daemon.write(f"big/{number}.txt", "\n".join(["x c z", *lines]))
         daemon.write("small.txt", "x\n")
         queries = [{"pattern": "[ab]*a[ab]{400}c|x.{60}z", "file_pattern": "*"}]
         number = searcher.start("find_files", {"queries": queries})
