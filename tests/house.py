@@ -13,12 +13,14 @@ from picoclawd.files.policy import PathRules, Policy
 from picoclawd.files.probes import Probes
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.history.store import History
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
+from picoclawd.workspace import confirm
 from picoclawd.workspace.actors import Kind, Role
 from picoclawd.workspace.sessions import Session
-from picoclawd.workspace.workspace import Options, Workspace
+from picoclawd.workspace.workspace import Options, Records, Workspace
 
 PROBES = Probes(
     openat2=True,
@@ -33,6 +35,9 @@ PROBES = Probes(
 )
 
 
+NOBODY = confirm.Settings(reachable=False)  # for those who would wait for a person in vain
+
+
 class House:
     """Call a tool as an agent or an operator; `root` is the workspace."""
 
@@ -43,6 +48,7 @@ class House:
         off: frozenset[str] = frozenset(),
         settings: dict[str, Settings] | None = None,
         threads: Threads | None = None,
+        records: Records | None = None,
         watcher_command: tuple[str, ...] | None = None,
         **rules: Any,
     ) -> None:
@@ -51,7 +57,13 @@ class House:
         real = os.fsencode(os.path.realpath(root))
         self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
         self.workspace = Workspace(
-            self.rooted, (real,), PROBES, options or Options(), threads, watcher_command=watcher_command
+            self.rooted,
+            (real,),
+            PROBES,
+            options or Options(approvals=NOBODY),
+            threads,
+            records=records,
+            watcher_command=watcher_command,
         )
         given = settings or {}
         self.toolbox = Toolbox(
@@ -75,14 +87,25 @@ class House:
         self.workspace.sessions.open(session, "test", Kind.AGENT)
         return session
 
-    async def call(self, name: str, *args: Any, session: Any = None, **params: Any) -> dict[str, Any]:
-        return await self._call(name, list(args) if args else params, session, dry_run=False)
+    @property
+    def history(self) -> History:
+        """The history of a house that has one."""
+        history = self.workspace.journal.history
+        assert history is not None
+        return history
+
+    async def call(
+        self, name: str, *args: Any, session: Any = None, op: str | None = None, **params: Any
+    ) -> dict[str, Any]:
+        return await self._call(name, list(args) if args else params, session, dry_run=False, op=op)
 
     async def dry(self, name: str, **params: Any) -> dict[str, Any]:
         return await self._call(name, params, None, dry_run=True)
 
-    async def _call(self, name: str, params: Any, session: Session | None, *, dry_run: bool) -> dict[str, Any]:
-        asked = Asked(session or self.agent, lambda: self.stop, lambda done, total, message: None, dry_run)
+    async def _call(
+        self, name: str, params: Any, session: Session | None, *, dry_run: bool, op: str | None = None
+    ) -> dict[str, Any]:
+        asked = Asked(session or self.agent, lambda: self.stop, lambda done, total, message: None, dry_run, op)
         return await call_tool(self.toolbox, self.workspace, name, params, asked)
 
     async def fault(self, slug: Slug, name: str, session: Any = None, **params: Any) -> Fault:
@@ -106,4 +129,5 @@ class House:
             file.write(data)
 
     def close(self) -> None:
+        self.workspace.journal.close()
         self.rooted.close()

@@ -26,15 +26,17 @@ from picoclawd.daemon.doors import Doors, open_doors
 from picoclawd.daemon.findings import ConfigFaults
 from picoclawd.daemon.instance import Instance, derive
 from picoclawd.daemon.owning import own_workspace
+from picoclawd.daemon.records import open_records, settle_intents
 from picoclawd.daemon.version import version
 from picoclawd.errors import Fault
 from picoclawd.files import linux
 from picoclawd.files.probes import probe
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane
+from picoclawd.history.records import HistoryError
 from picoclawd.rpc.budget import ByteBudget
-from picoclawd.rpc.door import Facts
 from picoclawd.rpc.host import WorkspaceHost
+from picoclawd.rpc.rows import Facts
 from picoclawd.rpc.server import Server
 from picoclawd.text.display import log_line
 from picoclawd.workspace import leftovers
@@ -123,11 +125,18 @@ class _Daemon:
         aliases = tuple({os.fsencode(config.agents.defaults.workspace)} - {root})
         policy = policy_of(config, self._instance, self._config_path)
         with Rooted(root, policy, aliases=aliases) as rooted:
-            self._workspace = Workspace(rooted, (root, *aliases), probe(rooted.root_fd), options_of(config))
+            records = open_records(config, self._instance, self._log)
+            await trio.to_thread.run_sync(settle_intents, rooted, (root, *aliases), records, self._log)
+            self._workspace = Workspace(
+                rooted, (root, *aliases), probe(rooted.root_fd), options_of(config), records=records
+            )
             facts = Facts(version(), trio.current_time(), limits_of(config))
             self._host = WorkspaceHost(self._workspace, toolbox_of(config), facts, self._log)
             self._server = Server(self._host, wire_settings_of(config), ByteBudget(config.daemon.max_buffered_bytes))
-            await self._live()
+            try:
+                await self._live()
+            finally:
+                self._workspace.journal.close()
 
     async def _live(self) -> None:
         with trio.open_signal_receiver(*_SIGNALS) as signals:
@@ -135,6 +144,7 @@ class _Daemon:
             async with trio.open_nursery() as services:
                 await services.start(self._workspace.index.run)
                 services.start_soon(self._prune_artifacts)
+                services.start_soon(self._prune_history)
                 services.start_soon(self._find_leftovers)
                 async with trio.open_nursery() as clients:
                     await clients.start(self._server.run, self._doors.listening)
@@ -188,6 +198,16 @@ class _Daemon:
     async def _prune_artifacts(self) -> None:
         while True:
             await self._workspace.artifacts.prune()
+            await trio.sleep(_PRUNE_INTERVAL_S)
+
+    async def _prune_history(self) -> None:
+        """Apply retention: at start, which also counts what a crash left uncounted, and every hour."""
+        workspace = self._workspace
+        while workspace.journal.history is not None:
+            try:
+                await workspace.threads.run(Lane.HISTORY, workspace.journal.history.prune)
+            except (HistoryError, Fault) as exc:
+                self._log.warning("the history could not be pruned: %s", log_line(str(exc)))
             await trio.sleep(_PRUNE_INTERVAL_S)
 
     async def _find_leftovers(self) -> None:

@@ -9,6 +9,7 @@ from picoclawd.errors import CODES
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._spec import AnyTool
 
+_WRITES_FOR_PEOPLE = "edit_file"
 OPENRPC_VERSION = "1.3.2"  # spec.open-rpc.org
 
 
@@ -33,9 +34,15 @@ def describe_tool(tool: AnyTool) -> dict[str, Any]:
     }
 
 
-def describe_tools(toolbox: Toolbox) -> list[dict[str, Any]]:
-    """All tools that are switched on, by name."""
-    return [describe_tool(tool) for tool, _settings in toolbox.entries.values()]
+def describe_tools(toolbox: Toolbox, output_dir: str | None = None) -> list[dict[str, Any]]:
+    """All tools that are switched on, by name. `output_dir` is where files for the person go."""
+    described = [describe_tool(tool) for tool, _settings in toolbox.entries.values()]
+    for row in described:
+        if output_dir is not None and row["name"] == _WRITES_FOR_PEOPLE:
+            row["description"] += (
+                f"\nA file made for the person, with no place asked for, goes to {output_dir}: give its full path."
+            )
+    return described
 
 
 def openrpc(toolbox: Toolbox, methods: Iterable[tuple[str, str, type[msgspec.Struct]]], version: str) -> dict[str, Any]:

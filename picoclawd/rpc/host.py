@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from picoclawd.errors import Fault
-from picoclawd.rpc.door import Door, Facts, Guest
+from picoclawd.rpc import door
 from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer
+from picoclawd.rpc.rows import Facts, Guest, House
 from picoclawd.tools._call import Asked, Toolbox, call_at_once, call_tool, named
 from picoclawd.tools._spec import AnyTool, Settings
 from picoclawd.workspace.actors import Role
@@ -35,21 +36,21 @@ class WorkspaceHost:
 
     def equip(self, toolbox: Toolbox) -> None:
         """Offer these tools from the next request on."""
-        door = Door(self._workspace, toolbox, self._facts)
+        house = House(self._workspace, toolbox, self._facts)
         methods = [self._tool_method(toolbox, tool, settings) for tool, settings in toolbox.entries.values()]
-        self._methods = {method.name: method for method in [*door.methods(), *methods]}
+        self._methods = {method.name: method for method in [*door.methods(house), *methods]}
 
     def connected(self, peer: Peer, notifier: Notifier) -> object:
         """Give the connection its implicit session.
 
         Raises: overloaded.
         """
-        return Guest(self._workspace.sessions.connect(Role(peer.role), peer.pid))
+        return Guest(self._workspace.sessions.connect(Role(peer.role), peer.pid), notifier)
 
     def disconnected(self, client: object) -> None:
         """Let the session wait to be resumed, or end it."""
         assert isinstance(client, Guest)
-        self._workspace.sessions.disconnect(client.session)
+        self._workspace.disconnect(client.session, client)
 
     def available(self, peer: Peer) -> Sequence[str]:
         """All method names that this peer may call."""
@@ -83,6 +84,7 @@ def _asked(exchange: Exchange) -> Asked:
         cancelled=exchange.cancelled,
         progress=exchange.progress,
         dry_run=exchange.meta.get("dry_run") is True,
+        op=exchange.meta.get("op"),
     )
 
 

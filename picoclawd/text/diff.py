@@ -56,7 +56,7 @@ def unified(path: str, before: bytes, after: bytes, context: int = 3) -> tuple[D
     hunks = list(_grouped(_blocks(old, new), context))
     if not hunks:
         return ()
-    out = [DiffLine("header", "--- " + _quoted(f"a/{path}")), DiffLine("header", "+++ " + _quoted(f"b/{path}"))]
+    out = [DiffLine("header", "--- " + quoted(f"a/{path}")), DiffLine("header", "+++ " + quoted(f"b/{path}"))]
     for blocks in hunks:
         out += _hunk(old, new, blocks, context)
     return tuple(out)
@@ -96,12 +96,32 @@ def _fitting(rows: Sequence[DiffLine], max_chars: int) -> int:
     return sum(1 for _ in takewhile(lambda end: end <= max_chars, ends))
 
 
-def _quoted(name: str) -> str:
-    """Quote a name as git does where it would break the header (`core.quotePath=false`)."""
+def matching(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
+    """Yield the runs of lines that both have, in order: start in `old`, start in `new`, how many."""
+    done = new_done = 0
+    for block in _blocks(old, new):
+        if block.start > done:
+            yield done, new_done, block.start - done
+        done, new_done = block.end, block.new_end
+    if len(old) > done:
+        yield done, new_done, len(old) - done
+
+
+def quoted(name: str) -> str:
+    """Quote a name as git does where it would break the header (`core.quotePath=false`).
+
+    A byte that is no UTF-8 stands in `name` as `surrogateescape` has it.
+    """
     if name.isprintable() and not {'"', "\\"} & set(name):
         return name
-    escaped = name.translate(_ESCAPES)
-    return '"' + "".join(f"\\{ord(char):03o}" if ord(char) < 0x20 or char == "\x7f" else char for char in escaped) + '"'
+    return '"' + "".join(map(_quoted_char, name.translate(_ESCAPES))) + '"'
+
+
+def _quoted_char(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\{code - 0xDC00:03o}"
+    return f"\\{code:03o}" if code < 0x20 or code == 0x7F else char
 
 
 def _blocks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Block]:

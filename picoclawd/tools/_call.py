@@ -12,6 +12,7 @@ from picoclawd.text import redact
 from picoclawd.tools._decode import decode
 from picoclawd.tools._render import Renderer, View
 from picoclawd.tools._spec import AnyTool, Call, Deferred, Result, Settings
+from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.workspace import Workspace
 
@@ -36,12 +37,13 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a call came in: by whom, how it is stopped, what it reports to, and what `_meta` said."""
+    """How a call came in: by whom, how it is stopped, what it reports to, and what `_meta` said (`dry_run`, `op`)."""
 
     session: Session
     cancelled: Callable[[], bool]
     progress: Callable[[int, int | None, str], None]
     dry_run: bool = False
+    op: str | None = None
 
 
 class _Faults:
@@ -73,6 +75,8 @@ class _Running:
         self.workspace = workspace
         self.session = asked.session
         self.call: Call[Any] = Call(
+            tool=name,
+            given=raw,
             session=asked.session,
             workspace=workspace,
             settings=settings,
@@ -81,11 +85,16 @@ class _Running:
             cancelled=asked.cancelled,
             progress=asked.progress,
             dry_run=asked.dry_run,
+            op=asked.op,
         )
         self.faults = _Faults(self.renderer)
         with self.faults:
             self.tool.check(settings, raw)
             self.params = decode(name, self.tool.params, raw)
+
+    def note_read(self, file: CachedFile) -> None:
+        """Note that the session saw some of the file."""
+        self.session.ledger.note_read(file.real, file.stamp, file.sha256, file.data)
 
     def answer(self, result: Result) -> tuple[dict[str, Any], "_Overlong | None"]:
         """The answer, and what of it is too long to be sent as it is."""
@@ -154,12 +163,14 @@ def call_at_once(
         )
         kept = at_hand.file.answers.get(key)
         if isinstance(kept, msgspec.Raw):
+            running.note_read(at_hand.file)
             return kept
         answer, overlong = running.answer(at_hand.make())
     if overlong is not None:
         return None
     encoded = msgspec.Raw(msgspec.json.encode(answer))
     at_hand.file.keep_answer(key, encoded)
+    running.note_read(at_hand.file)
     return encoded
 
 

@@ -51,7 +51,7 @@ class _Named:
 
 async def place_of(call: Call[Settings], directory: str) -> Place:
     """Where a query looks. Raises: as `Finder.place`."""
-    return await call.workspace.finder.place(call.actor, call.workspace.parse(directory if directory.strip() else "."))
+    return await call.workspace.finder.place(call.workspace.parse(directory if directory.strip() else "."))
 
 
 async def candidates_of(call: Call[Settings], query: Query, form: str, params: Params, stop: Stop) -> Candidates:

@@ -9,6 +9,7 @@ import msgspec
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.tasks import Task
 from picoclawd.workspace.workspace import Workspace
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -138,8 +139,13 @@ class AtHand:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[S]):
-    """One call of one tool: who asks, on what, under which settings, and how to stop or report."""
+    """One call of one tool: who asks, on what, under which settings, and how to stop or report.
 
+    `given` are its parameters as they came, by name; `op` is the client's own name for it.
+    """
+
+    tool: str
+    given: dict[str, Any]
     session: Session
     workspace: Workspace
     settings: S
@@ -148,11 +154,17 @@ class Call(Generic[S]):
     cancelled: Callable[[], bool]
     progress: Callable[[int, int | None, str], None]
     dry_run: bool = False
+    op: str | None = None
 
     @property
     def actor(self) -> Actor:
         """Who asks."""
         return self.session.actor
+
+    @property
+    def task(self) -> Task | None:
+        """What the session is working on."""
+        return self.workspace.tasks.current(self.session.session_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What the writing tools share: the request for a change, and the check that a mask is not written back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UnsetType
@@ -8,6 +9,8 @@ from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import redact
 from picoclawd.tools._spec import Call
 from picoclawd.workspace.change import Request
+from picoclawd.workspace.freshness import Guard, Setting
+from picoclawd.workspace.plans import Old
 
 
 def request_for(
@@ -18,12 +21,33 @@ def request_for(
     Raises: invalid_path.
     """
     return Request(
-        actor=call.actor,
+        session=call.session,
         path=call.workspace.parse(path, None if isinstance(path_bytes, UnsetType) else path_bytes),
         verb=verb,
+        method=call.tool,
+        params=call.given,
         cancelled=call.cancelled,
+        task=call.task,
+        op=call.op,
         if_match=None if isinstance(if_match, UnsetType) else if_match,
         dry_run=call.dry_run,
+    )
+
+
+def guard_of(
+    call: Call[Any], request: Request, old: Old, setting: Setting = "content", anchors: Sequence[bytes] = ()
+) -> Guard:
+    """What the session knows of the file that it is about to change; for a commit thread."""
+    ledger = call.session.ledger
+    return Guard(
+        given=request.path.given,
+        setting=setting,
+        entry=ledger.entry(old.real),
+        ledger_is_empty=ledger.is_empty,
+        if_match=request.if_match,
+        anchors=anchors,
+        last_change=lambda: call.workspace.journal.last_change(old.real, old.sha256()),
+        read_tool="read_files" if "read_files" in call.enabled else "read_file",
     )
 
 

@@ -9,7 +9,7 @@ from picoclawd.text import display
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import ADDS, Call, IfMatchParam, PathBytesParam, PathParam, Plain, Result, Settings, tool
 from picoclawd.tools._write import request_for
-from picoclawd.workspace.change import Append, Keep, Old, Plan
+from picoclawd.workspace.plans import Append, Keep, Old, Plan
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -32,6 +32,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     version: int | None
     restorable: bool
+    reason: str | UnsetType = UNSET
     dry_run: bool | UnsetType = UNSET
 
 
@@ -60,6 +61,7 @@ async def append_file(call: Call[Settings], params: Params) -> Result:
         size=changed.size,
         version=changed.version,
         restorable=changed.restorable,
+        reason=changed.reason or UNSET,
         dry_run=call.dry_run or UNSET,
     )
     verb = "Would append to" if call.dry_run else "Appended to"

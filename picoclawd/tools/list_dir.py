@@ -17,7 +17,6 @@ from picoclawd.files.threads import Lane
 from picoclawd.text import display
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import READS, Call, PathBytesParam, Plain, Result, Settings, tool
-from picoclawd.workspace.approvals import settle
 from picoclawd.workspace.listing import ignored_in
 from picoclawd.workspace.scope import Place
 from picoclawd.workspace.workspace import Workspace
@@ -117,7 +116,6 @@ def _footer(listing: _Listing, offset: int, next_offset: int | None) -> str:
 
 def _list(call: Call[Settings], path: WsPath, offset: int, limit: int) -> _Listing:
     with call.workspace.rooted.open_directory(path, Access.LIST) as opened:
-        settle(call.actor, opened.verdict, path)
         try:
             with os.scandir(opened.fd) as entries:
                 names = sorted(os.fsencode(entry.name) for entry in entries)

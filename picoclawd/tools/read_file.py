@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from picoclawd.files.paths import WsPath
 from picoclawd.text import display, pages
 from picoclawd.text.pages import BytePage, LinePage
 from picoclawd.tools._names import names_of
+from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._spec import (
     READS,
     AtHand,
@@ -123,7 +124,9 @@ def _order(settings: ReadFileSettings) -> tuple[str, ...]:
 def _at_hand(call: Call[ReadFileSettings], params: Params) -> AtHand | None:
     """The page of a small file that is in memory."""
     page = _page(call, params)
-    file = call.workspace.reader.at_hand(call.actor, page.path)
+    file = call.workspace.reader.at_hand(page.path)
+    if file is not None and call.workspace.editors.mark(file.real) is not None:
+        return None  # what is said of an editor must not be kept with the answer
     return None if file is None else AtHand(file, lambda: page.finish(reading_of(file, page.extract)))
 
 
@@ -148,7 +151,11 @@ async def read_file(call: Call[ReadFileSettings], params: Params) -> Result:
     something, search instead of reading files one after the other.
     """
     page = _page(call, params)
-    return page.finish(await call.workspace.reader.read(call.actor, page.path, page.extract))
+    reading = await call.workspace.reader.read(page.path, page.extract)
+    note_read(call, reading)
+    result = page.finish(reading)
+    notice = editor_notice(call, reading.real)
+    return replace(result, head=f"{notice}\n{result.head}") if notice else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +296,7 @@ def _kind_note(head: bytes) -> str:
 def _facts(reading: Reading[Any]) -> dict[str, Any]:
     return {
         "size": reading.size,
-        "mtime_ns": reading.mtime_ns,
+        "mtime_ns": reading.stamp.mtime_ns,
         "sha256": reading.sha256,
         "unstable": reading.unstable,
     }

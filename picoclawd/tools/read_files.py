@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+import msgspec
 from msgspec import UNSET
 
 from picoclawd import limits
@@ -13,8 +14,10 @@ from picoclawd.text import display, encodings, rows
 from picoclawd.text.rows import Row, RowPage
 from picoclawd.tools._names import names_of
 from picoclawd.tools._read_files import Data, Failure, FileData, FileParam, Next, Params
+from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
-from picoclawd.workspace.read import Reading
+from picoclawd.workspace.confirm import Question, Target
+from picoclawd.workspace.read import Confirmed, Reading, Sensitive
 
 _ROOM_OPERATOR_CHARS = limits.MIB  # an operator's answer is not spilled, but it must stay one message
 _ROOM_MIN_CHARS = 200  # of one file's rows, however many files share the room
@@ -101,6 +104,7 @@ class _Part:
     path: WsPath
     entry: FileParam
     reading: Reading[_Found]
+    notice: str
 
     @property
     def page(self) -> RowPage:
@@ -118,7 +122,8 @@ class _Failed:
 async def _part(call: Call[Settings], entry: FileParam, room: int) -> _Part | _Failed:
     try:
         path = call.workspace.parse(entry.path, None if entry.path_bytes is UNSET else entry.path_bytes)
-        return _Part(path, entry, await _read_confirmed(call, path, _extractor(entry, path, room)))
+        reading = await _read_confirmed(call, entry, path, _extractor(entry, path, room))
+        return _Part(path, entry, reading, editor_notice(call, reading.real))
     except Fault as fault:
         if fault.slug is Slug.CANCELLED:
             raise
@@ -126,10 +131,37 @@ async def _part(call: Call[Settings], entry: FileParam, room: int) -> _Part | _F
 
 
 async def _read_confirmed(
-    call: Call[Settings], path: WsPath, extract: Callable[[BinaryIO, int], _Found]
+    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], _Found]
 ) -> Reading[_Found]:
-    """Read one file. The place where a person is asked about a sensitive one: for now it is refused."""
-    return await call.workspace.reader.read(call.actor, path, extract)
+    """Read one file; of a sensitive one a person is asked first, whatever the policy for other calls is."""
+    reader = call.workspace.reader
+    try:
+        reading = await reader.read(path, extract)
+    except Fault as fault:
+        sensitive = await reader.examine(path) if fault.slug is Slug.PROTECTED_PATH else None
+        if sensitive is None:
+            raise
+        reading = await reader.read(path, extract, await _confirmed(call, entry, sensitive))
+    note_read(call, reading)
+    return reading
+
+
+async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitive) -> Confirmed:
+    """A person's word that this very file may be read."""
+
+    def question(target: Target) -> Question:
+        return Question(
+            actor=call.actor,
+            method=call.tool,
+            params={"files": [msgspec.to_builtins(entry)]},
+            target=target,
+            reason=sensitive.reason,
+            task=call.task,
+            always=True,
+        )
+
+    granted = await call.workspace.confirmations.wait(question(sensitive.target))
+    return lambda target: granted.check_again(question(target))
 
 
 def _extractor(entry: FileParam, path: WsPath, max_chars: int) -> Callable[[BinaryIO, int], _Found]:
@@ -224,7 +256,7 @@ def _fixed_text(part: _Part | _Failed) -> str:
     """What an entry says whatever room there is: why it failed, or what is to be known of the text."""
     if isinstance(part, _Failed):
         return f"[{part.fault.slug.value}] {' '.join(part.fault.message.splitlines())}"
-    encoding, notes = part.reading.found.encoding, []
+    encoding, notes = part.reading.found.encoding, [part.notice] if part.notice else []
     if encoding.name != "utf-8":
         notes.append(f"[decoded from {encoding.name}]")
     if encoding.lossy:

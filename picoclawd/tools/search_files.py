@@ -115,7 +115,7 @@ async def search_files(call: Call[SearchFilesSettings], params: Params) -> Resul
     path = call.workspace.parse(given, None if params.path_bytes is UNSET else params.path_bytes)
     stop = Stop(call.cancelled, DEADLINE_S)
     pattern = None if params.target == "files" else call.workspace.patterns.compile(params.pattern)
-    place = await call.workspace.finder.place(call.actor, path)
+    place = await call.workspace.finder.place(path)
     wanted = None if params.consistency is UNSET else params.consistency
     form = params.pattern if pattern is None else params.file_glob
     candidates = await call.workspace.finder.find(place, form, wanted, stop.poll)

@@ -9,8 +9,11 @@ from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import display, redact, syntax
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import WRITES, Call, IfMatchParam, PathBytesParam, PathParam, Result, Settings, tool
-from picoclawd.tools._write import refuse_mask, request_for
-from picoclawd.workspace.change import Append, Changed, Keep, Old, Plan, Replace, Request
+from picoclawd.tools._write import guard_of, refuse_mask, request_for
+from picoclawd.workspace import freshness
+from picoclawd.workspace.change import Changed, Request
+from picoclawd.workspace.freshness import Guard
+from picoclawd.workspace.plans import Append, Keep, Old, Plan, Replace
 
 Action = Literal["created", "overwritten", "appended", "unchanged"]
 
@@ -60,6 +63,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
     version: int | None
     hardlinks: int
     restorable: bool
+    reason: str | UnsetType = UNSET
     syntax: Literal["ok"] | UnsetType = UNSET
     syntax_error: str | UnsetType = UNSET
     note: str | UnsetType = UNSET
@@ -81,7 +85,8 @@ async def write_file(call: Call[WriteFileSettings], params: Params) -> Result:
     notes: list[str] = []
 
     def compute(old: Old) -> Plan:
-        plan = _plan(call, params, request, content, old)
+        notes.clear()
+        plan = _plan(call, params, request, content, old, guard_of(call, request, old))
         if isinstance(plan, Replace) and old.exists:
             notes.extend(_notes(old, content))
         return plan
@@ -96,7 +101,9 @@ async def write_file(call: Call[WriteFileSettings], params: Params) -> Result:
     return Result(_data(call, request, changed, content, notes))
 
 
-def _plan(call: Call[WriteFileSettings], params: Params, request: Request, content: bytes, old: Old) -> Plan:
+def _plan(
+    call: Call[WriteFileSettings], params: Params, request: Request, content: bytes, old: Old, guard: Guard
+) -> Plan:
     if not old.exists:
         return Replace(content)
     # Only content at least as long as the file can be the same or begin with it: nothing else needs to be read.
@@ -108,6 +115,8 @@ def _plan(call: Call[WriteFileSettings], params: Params, request: Request, conte
         return Replace(content) if old.hardlinks > 1 else Append(content[len(known) :])
     if not params.overwrite:
         raise _exists(call, request, content, old)
+    if call.settings.refuse_known_stale:
+        freshness.check_overwrite(guard, old)
     if any(marker in params.content for marker in redact.MARKERS):
         refuse_mask(request.path.given, old.data, content)
     return Replace(content)
@@ -167,6 +176,7 @@ def _data(call: Call[WriteFileSettings], request: Request, changed: Changed, con
         version=changed.version,
         hardlinks=changed.hardlinks,
         restorable=changed.restorable,
+        reason=changed.reason or UNSET,
         syntax="ok" if checked is syntax.Verdict.OK else UNSET,
         syntax_error=UNSET if isinstance(checked, syntax.Verdict) else checked.message,
         note="; ".join(notes) or UNSET,

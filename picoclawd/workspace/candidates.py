@@ -23,8 +23,6 @@ from picoclawd.index.node import Names
 from picoclawd.index.pathblob import PathBlob, order_key, shown
 from picoclawd.index.walk import Walk
 from picoclawd.text import glob
-from picoclawd.workspace.actors import Actor
-from picoclawd.workspace.approvals import settle
 from picoclawd.workspace.index import Index
 from picoclawd.workspace.scope import Candidates, Consistency, OutOfTimeError, Place, Poll
 
@@ -45,12 +43,12 @@ class Finder:
         self.verify_files_max = verify_files_max
         self._lately: dict[object, list[bytes]] = {}  # what was selected, by scope, form and the names' generation
 
-    async def place(self, actor: Actor, path: WsPath) -> Place:
+    async def place(self, path: WsPath) -> Place:
         """Where a search of this path begins.
 
         Raises: outside_workspace, protected_path (also for our own directory), not_found, access_denied, ...
         """
-        return await self._threads.run(Lane.READ, self._place, actor, path)
+        return await self._threads.run(Lane.READ, self._place, path)
 
     async def find(self, place: Place, form: str, wanted: Consistency | None, poll: Poll) -> Candidates:
         """The files below `place` that a name form selects; the file that was named, whatever its name is.
@@ -103,24 +101,22 @@ class Finder:
                     dated.append((ground.stat(path).st_mtime_ns, path))
         return dated, True
 
-    def _place(self, actor: Actor, path: WsPath) -> Place:
+    def _place(self, path: WsPath) -> Place:
         try:
             with self._rooted.open_directory(path, Access.LIST) as opened:
-                settle(actor, opened.verdict, path)
                 real = opened.real
         except Fault as fault:
             if fault.slug is not Slug.NOT_A_DIRECTORY:
                 raise
-            return self._file_place(actor, path)
+            return self._file_place(path)
         relative = paths.below(real, self._rooted.workspace)
         if relative is None:
             return Place(real, b"", inside=False)
         _refuse_own(path, relative)
         return Place(self._rooted.workspace, relative, inside=True)
 
-    def _file_place(self, actor: Actor, path: WsPath) -> Place:
+    def _file_place(self, path: WsPath) -> Place:
         with self._rooted.open_file(path, Access.READ) as opened:
-            settle(actor, opened.verdict, path)
             real = opened.real
         relative = paths.below(real, self._rooted.workspace)
         if relative is not None:

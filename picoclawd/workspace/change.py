@@ -1,124 +1,85 @@
 """The one write transaction. Every tool that mutates goes through `Changer.change`; nothing else writes.
 
-resolve -> policy (ask?) -> lock -> resolve again -> read old, take its stamp -> if_match -> compute(old)
-  -> [intent] -> commit on disk -> read back -> caches -> unlock
+resolve -> policy -> lock -> resolve again -> read old, take its stamp -> if_match -> compute(old)
+  -> must a person confirm it? then unlock, ask, and begin again -> intent -> commit on disk -> read back
+  -> outcome, caches, ledger -> unlock -> tell the feed
 """
 
-import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, assert_never
+from typing import Any, Literal
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
-from picoclawd.files import commit, stamps
-from picoclawd.files.commit import Committed, Target
+from picoclawd.files import stamps
 from picoclawd.files.handles import Place
 from picoclawd.files.locks import LockKey, LockTable
 from picoclawd.files.oserrors import as_fault
-from picoclawd.files.paths import WsPath
-from picoclawd.files.policy import Access
+from picoclawd.files.paths import WsPath, below
+from picoclawd.files.policy import Access, Allow, Ask
 from picoclawd.files.rooted import Foreseen, Rooted
-from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.history.records import Action
+from picoclawd.text import diff
+from picoclawd.workspace import applying
 from picoclawd.workspace.actors import Actor
-from picoclawd.workspace.approvals import settle
+from picoclawd.workspace.announcer import Announcer
+from picoclawd.workspace.applying import Applied
+from picoclawd.workspace.confirm import Confirmations, Granted, Question, Target
+from picoclawd.workspace.editors import Editors
+from picoclawd.workspace.events import Author, Change
+from picoclawd.workspace.journal import Attribution, Journal
+from picoclawd.workspace.plans import Append, Compute, Keep, Old, Plan, Remove
+from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.tasks import Task
 
 _KEY_TRIES = 16  # each means that the path was re-pointed between resolving and locking: somebody does it on purpose
+_ASKED_MAX = 3  # each means that the file changed while a person was asked
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
-    """Put these bytes in place of the file, atomically; or create it."""
+class Request:
+    """One wanted change: who, where, with which words for errors, and how it may be stopped.
 
-    data: bytes
+    `verb` fills "failed to ... file"; `method` and `params` are the call as it was given, for whoever must confirm it.
+    `if_match` is the sha256 that the file must have, "" for no file. `confirm` says why a person must confirm it
+    wherever it goes, `granted` that one did already. `action` is what history calls it, None for what the plan is.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Append:
-    """Add these bytes at the end, in place; or create the file."""
-
-    data: bytes
-    refuse_hardlinks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """Write nothing: the file is as it should be."""
-
-
-Plan = Replace | Append | Keep
-
-
-class Old:
-    """The file as it is under the lock. Its bytes are read when somebody asks for them."""
-
-    def __init__(self, fd: int | None, stamp: Stamp | None, real: bytes, given: str) -> None:
-        self._fd = fd
-        self.stamp = stamp
-        self.real = real
-        self._given = given
+    session: Session
+    path: WsPath
+    verb: str
+    method: str
+    params: dict[str, Any]
+    cancelled: Callable[[], bool]
+    task: Task | None = None
+    if_match: str | None = None
+    op: str | None = None
+    dry_run: bool = False
+    confirm: str | None = None
+    granted: Granted | None = None
+    action: Action | None = None
 
     @property
-    def exists(self) -> bool:
-        """Whether there is a file."""
-        return self.stamp is not None
+    def actor(self) -> Actor:
+        """Who asks."""
+        return self.session.actor
 
     @property
-    def size(self) -> int:
-        """Bytes; 0 where there is no file."""
-        return 0 if self.stamp is None else self.stamp.size
-
-    @property
-    def hardlinks(self) -> int:
-        """How many names the file has; 1 where there is none yet."""
-        return 1 if self.stamp is None else self.stamp.nlink
-
-    @cached_property
-    def data(self) -> bytes:
-        """All bytes.
-
-        Raises: too_large over limits.EDIT_MAX_BYTES; io_error, access_denied.
-        """
-        if self._fd is None:
-            return b""
-        if self.size > limits.EDIT_MAX_BYTES:
-            raise Fault(
-                Slug.TOO_LARGE,
-                f"{self._given} has {self.size} bytes; files over {limits.EDIT_MAX_BYTES // limits.MIB} MiB are not "
-                "edited in memory. Use append_file, or a program of your own.",
-                size=self.size,
-            )
-        try:
-            return _read_all(self._fd, self.size)
-        except OSError as error:
-            raise as_fault(error, "read", self._given) from error
-
-    @property
-    def known_data(self) -> bytes | None:
-        """All bytes, where somebody has read them already."""
-        return self.__dict__.get("data")
-
-    def sha256(self) -> str:
-        """The hash of all bytes, streamed for a file of any size."""
-        if self._fd is None or self.known_data is not None or self.size <= limits.SHA256_MAX_BYTES:
-            return hashlib.sha256(self.data).hexdigest()
-        with open(self._fd, "rb", closefd=False) as source:
-            source.seek(0)
-            return hashlib.file_digest(source, "sha256").hexdigest()
-
-
-Compute = Callable[[Old], Plan]
-Action = Literal["created", "replaced", "appended", "unchanged"]
+    def by(self) -> Attribution:
+        """Who the change is by."""
+        return Attribution(self.actor, self.method, self.task, self.op)
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a change came to. `hardlinks` counts the names that the old file had, of which a replace left one."""
+    """What a change came to. `hardlinks` counts the names that the old file had, of which a replace left one.
 
-    action: Action
+    `moved_to` is the file's name in the trash, `reason` why it is not restorable.
+    """
+
+    action: Literal["created", "replaced", "appended", "removed", "unchanged"]
     real: bytes
     size: int
     bytes_written: int
@@ -126,21 +87,8 @@ class Changed:
     hardlinks: int
     version: int | None = None
     restorable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One wanted change: who, where, with which words for errors, and how it may be stopped.
-
-    `verb` fills "failed to ... file"; `if_match` is the sha256 that the file must have, "" for no file.
-    """
-
-    actor: Actor
-    path: WsPath
-    verb: str
-    cancelled: Callable[[], bool]
-    if_match: str | None = None
-    dry_run: bool = False
+    reason: str | None = None
+    moved_to: bytes | None = None
 
 
 class Changer:
@@ -153,37 +101,69 @@ class Changer:
         threads: Threads,
         new_file_mode: int | None,
         noted: Callable[[bytes], None],
+        journal: Journal,
+        confirmations: Confirmations,
+        announcer: Announcer,
+        editors: Editors,
     ) -> None:
         self._rooted = rooted
         self._noted = noted
         self._locks = locks
         self._threads = threads
+        self._journal = journal
+        self._confirmations = confirmations
+        self._announcer = announcer
+        self._editors = editors
         self.new_file_mode = new_file_mode
         self.closing = False
 
     async def change(self, request: Request, compute: Compute) -> Changed:
         """Compute the path's new content from its old one, and make it so, all under the path's lock.
 
-        `compute(old)` is pure, runs in a thread, and may raise a Fault: then nothing is written. A call that is
-        cancelled before its commit changes nothing (`cancelled`); from there on the real outcome is answered.
+        `compute(old)` is pure, runs in a thread, perhaps more than once, and may raise a Fault: then nothing is
+        written. A call that is cancelled before its intent changes nothing (`cancelled`); from there on the real
+        outcome is answered.
 
-        Raises: shutting_down, conflict (if_match), path_busy, and what resolving, `compute` and the commit raise.
+        Raises: shutting_down, conflict (if_match), path_busy, open_in_editor, confirmation_*, and what resolving,
+        `compute` and the commit raise.
         """
-        if self.closing:
-            raise Fault(Slug.SHUTTING_DOWN, "the daemon is stopping and takes no new writes. Try again in a moment.")
+        granted = request.granted
+        asked = 0
         for _ in range(_KEY_TRIES):
+            self._check_open()
             key = self._rooted.key_at_hand(request.path)
             if key is None:
                 key = await self._threads.run(Lane.READ, self._key, request)
             async with self._locks.hold([key], holder=request.actor.session_id):
-                changed = await self._threads.run(Lane.COMMIT, self._transact, request, key, compute)
-            if changed is not None:
-                return changed
+                outcome = await self._threads.run(Lane.COMMIT, self._transact, request, key, compute, granted)
+            if isinstance(outcome, Changed):
+                return self._told(request, outcome)
+            if outcome is not None:
+                asked += 1
+                if asked > _ASKED_MAX:
+                    break
+                granted = await self._confirmations.wait(outcome)
         raise Fault(
             Slug.PATH_BUSY,
             f"{request.path.given}: a directory or link on the way was exchanged {_KEY_TRIES} times while this call "
             "waited for its turn. Nothing was written. Try again when it is quiet.",
         )
+
+    def _check_open(self) -> None:
+        if self.closing:
+            raise Fault(Slug.SHUTTING_DOWN, "the daemon is stopping and takes no new writes. Try again in a moment.")
+
+    def _told(self, request: Request, changed: Changed) -> Changed:
+        relative = below(changed.real, self._rooted.workspace)
+        if relative is None or request.dry_run or changed.action == "unchanged":
+            return changed
+        action: Literal["create", "modify", "delete"] = "modify"
+        if changed.action in ("created", "removed"):
+            action = "create" if changed.action == "created" else "delete"
+        actor = request.actor
+        by = Author(actor.session_id, actor.client, request.method)
+        self._announcer.own(Change(relative, action, by, changed.version))
+        return changed
 
     def _key(self, request: Request) -> LockKey:
         found = self._find(request)
@@ -193,38 +173,37 @@ class Changer:
             return found.key
 
     def _find(self, request: Request) -> Place | Foreseen:
-        """Where the path leads, after policy and confirmation; foreseen only where a directory is missing."""
+        """Where the path leads, by the policy's leave; foreseen only where a directory is missing."""
         try:
-            place = self._rooted.place(request.path, Access.WRITE)
+            return self._rooted.place(request.path, Access.WRITE)
         except Fault as fault:
             if fault.slug is not Slug.NOT_FOUND:
                 raise
-            foreseen = self._rooted.foresee(request.path, Access.WRITE)
-            settle(request.actor, foreseen.verdict, request.path)
-            return foreseen
-        try:
-            settle(request.actor, place.verdict, request.path)
-        except BaseException:
-            place.close()
-            raise
-        return place
+            return self._rooted.foresee(request.path, Access.WRITE)
 
-    def _transact(self, request: Request, key: LockKey, compute: Compute) -> Changed | None:
-        """Everything that happens under the lock; None where the path no longer leads to what is locked."""
+    def _transact(
+        self, request: Request, key: LockKey, compute: Compute, granted: Granted | None
+    ) -> Changed | Question | None:
+        """Everything that happens under the lock; a question where a person must be asked first, and None where the
+        path no longer leads to what is locked."""
         found = self._find(request)
         if isinstance(found, Foreseen):
-            return self._into_new_directory(request, found, compute) if _new_directory_key(found) == key else None
+            if _new_directory_key(found) != key:
+                return None
+            return self._into_new_directory(request, found, compute, granted)
         with found as place:
             if place.key != key:
                 return None
             fd = _open_old(place, request)
             try:
-                return self._commit(request, place, fd, compute)
+                return self._commit(request, place, fd, compute, granted)
             finally:
                 if fd is not None:
                     os.close(fd)
 
-    def _into_new_directory(self, request: Request, foreseen: Foreseen, compute: Compute) -> Changed | None:
+    def _into_new_directory(
+        self, request: Request, foreseen: Foreseen, compute: Compute, granted: Granted | None
+    ) -> Changed | Question | None:
         """Make the missing directories once the change is known to be wanted; the file itself is the next round's.
 
         So a file is only ever created under the lock of its own directory.
@@ -233,89 +212,110 @@ class Changer:
         plan = self._plan(request, old, compute)
         if request.dry_run or isinstance(plan, Keep):
             return _foreseen(old, plan)
+        question = self._question(request, foreseen.verdict, old, plan)
+        if question is not None and granted is None:
+            return question
+        if question is not None and granted is not None:
+            granted.check_again(question)
         self._rooted.place(request.path, Access.WRITE, make_parents=True).close()
         return None
 
-    def _commit(self, request: Request, place: Place, fd: int | None, compute: Compute) -> Changed:
+    def _commit(
+        self, request: Request, place: Place, fd: int | None, compute: Compute, granted: Granted | None
+    ) -> Changed | Question:
         old = Old(fd, None if fd is None else stamps.of(os.fstat(fd)), place.real, request.path.given)
         plan = self._plan(request, old, compute)
         if request.dry_run or isinstance(plan, Keep):
             return _foreseen(old, plan)
+        question = self._question(request, place.verdict, old, plan)
+        if question is not None and granted is None:
+            return question
+        if question is not None and granted is not None:
+            granted.check_again(question)
+        approval = None if granted is None else granted.request_id
         try:
-            return self._apply(request, place, old, plan)
+            return self._apply(request, place, old, plan, approval)
         finally:
             self._noted(place.real)  # also after a failure: its outcome may be unknown
 
     def _plan(self, request: Request, old: Old, compute: Compute) -> Plan:
         _check_match(request, old)
+        self._editors.check(request.actor, old.real, request.path.given)
         plan = compute(old)
         if request.cancelled():
             raise Fault(Slug.CANCELLED, "cancelled before anything was written.")
         return plan
 
-    def _apply(self, request: Request, place: Place, old: Old, plan: Replace | Append) -> Changed:
-        # The intent goes here, once there is history: the last moment at which nothing has happened yet.
-        target = Target(place.dir_fd, place.name, request.path.given)
-        if old.stamp is None:
-            done = commit.create(target, plan.data, self.new_file_mode, still_there=place.still_there)
-            commit.read_back(target, plan.data)
-            return _changed("created", place, old, done, plan.data, plan.data)
-        match plan:
-            case Replace(data):
-                done = commit.replace(target, data, old.stamp, old=old.known_data, still_there=place.still_there)
-                commit.read_back(target, data)
-                return _changed("replaced", place, old, done, data, data)
-            case Append(data, refuse_hardlinks):
-                whole = _appended(old, data)
-                done = commit.append(
-                    target,
-                    data,
-                    expected=old.stamp,
-                    create_mode=self.new_file_mode,
-                    refuse_hardlinks=refuse_hardlinks,
-                    still_there=place.still_there,
-                )
-                commit.read_back(target, data, offset=old.size)
-                return _changed("appended", place, old, done, data, whole)
-            case _:
-                assert_never(plan)
+    def _question(self, request: Request, verdict: Allow | Ask, old: Old, plan: Plan) -> Question | None:
+        """What a person must confirm; None where nobody needs to be asked."""
+        if request.actor.is_operator or (request.granted is not None and isinstance(verdict, Allow)):
+            return None
+        if request.confirm is not None:
+            reason = request.confirm
+        elif isinstance(verdict, Ask):
+            reason = verdict.reason
+        else:
+            return None
+        stamp = old.stamp
+        return Question(
+            actor=request.actor,
+            method=request.method,
+            params=request.params,
+            target=Target(old.real, old.sha256(), None if stamp is None else (stamp.dev, stamp.ino)),
+            reason=reason,
+            diff=_diff_of(request.path.given, old, plan),
+            task=request.task,
+        )
+
+    def _apply(self, request: Request, place: Place, old: Old, plan: Plan, approval: str | None) -> Changed:
+        relative = below(place.real, self._rooted.workspace)
+        with self._announcer.changing(relative):
+            made = applying.apply(
+                self._journal, request.by, place, old, plan, self.new_file_mode, request.action, approval
+            )
+            self._announcer.note(relative, made.stamp)
+            ledger = request.session.ledger
+            if made.stamp is None:
+                ledger.forget(place.real)
+            else:
+                ledger.note_write(place.real, made.stamp, made.sha256, made.whole)
+        return _changed(place, old, made)
 
 
-def _changed(action: Action, place: Place, old: Old, done: Committed, written: bytes, whole: bytes | None) -> Changed:
+def _changed(place: Place, old: Old, made: Applied) -> Changed:
     return Changed(
-        action=action,
+        action=made.action,
         real=place.real,
-        size=done.stamp.size,
-        bytes_written=len(written),
-        sha256=_hash(whole),
+        size=0 if made.stamp is None else made.stamp.size,
+        bytes_written=made.bytes_written,
+        sha256=made.sha256,
         hardlinks=old.hardlinks,
+        version=made.entry.version,
+        restorable=made.entry.restorable,
+        reason=made.entry.reason,
+        moved_to=made.moved_to,
     )
 
 
 def _foreseen(old: Old, plan: Plan) -> Changed:
     """What applying the plan would come to: the answer to a dry run, and to a plan that keeps the file."""
-    whole: bytes | None
-    match plan:
-        case Keep():
-            action: Action = "unchanged"
-            written, whole, size = b"", old.data, old.size
-        case Replace(data):
-            action, written, whole, size = ("replaced" if old.exists else "created"), data, data, len(data)
-        case Append(data):
-            action, written, size = ("appended" if old.exists else "created"), data, old.size + len(data)
-            whole = _appended(old, data)
-        case _:
-            assert_never(plan)
-    return Changed(action, old.real, size, len(written), _hash(whole), old.hardlinks)
+    whole = applying.foreseen_content(old, plan)
+    action: Literal["created", "replaced", "appended", "removed", "unchanged"] = applying.action_of(old, plan)
+    written = applying.bytes_to_write(plan)
+    size = old.size + written if isinstance(plan, Append) else len(whole or b"")
+    sha256 = None if whole is None else applying.hash_of(whole)
+    return Changed(action, old.real, size, written, sha256, old.hardlinks)
 
 
-def _appended(old: Old, data: bytes) -> bytes | None:
-    """The file with these bytes behind it; None where it is too large to be hashed."""
-    return old.data + data if old.size + len(data) <= limits.SHA256_MAX_BYTES else None
-
-
-def _hash(whole: bytes | None) -> str | None:
-    return None if whole is None else hashlib.sha256(whole).hexdigest()
+def _diff_of(given: str, old: Old, plan: Plan) -> str:
+    """The change for a person to look at; empty where it is no text that one looks at."""
+    if old.size > limits.DIFF_FILE_MAX_BYTES:
+        return ""
+    after = b"" if isinstance(plan, Remove) else applying.foreseen_content(old, plan)
+    if after is None or not (diff.small_enough(old.data) and diff.small_enough(after)):
+        return ""
+    rows, _cut = diff.bounded(diff.unified(given, old.data, after), limits.DIFF_DISPLAY_MAX_CHARS)
+    return "\n".join(row.text for row in rows)
 
 
 def _new_directory_key(foreseen: Foreseen) -> LockKey:
@@ -325,7 +325,7 @@ def _new_directory_key(foreseen: Foreseen) -> LockKey:
 
 def _check_match(request: Request, old: Old) -> None:
     wanted = request.if_match
-    if wanted is None or wanted == (old.sha256() if old.exists else ""):
+    if wanted is None or wanted == old.sha256():
         return
     found = f"its sha256 is now {old.sha256()}" if old.exists else "it does not exist"
     raise Fault(
@@ -333,7 +333,7 @@ def _check_match(request: Request, old: Old) -> None:
         f"{request.path.given} is not what if_match asks for: {found}. Nothing was written. "
         "Read the file again and decide on what it holds now.",
         next_call=NextCall("read_file", {"path": request.path.given}),
-        sha256=old.sha256() if old.exists else "",
+        sha256=old.sha256(),
     )
 
 
@@ -352,12 +352,3 @@ def _open_old(place: Place, request: Request) -> int | None:
         return None
     except OSError as error:
         raise as_fault(error, request.verb, request.path.given) from error
-
-
-def _read_all(fd: int, size: int) -> bytes:
-    chunks: list[bytes] = []
-    offset = 0
-    while chunk := os.pread(fd, max(size - offset, 0) + 1, offset):
-        chunks.append(chunk)
-        offset += len(chunk)
-    return b"".join(chunks)

@@ -26,6 +26,7 @@ from picoclawd.index.tree import Tree
 from picoclawd.index.trust import Trust
 from picoclawd.index.watcher import COMMAND, Watcher, WatcherState
 from picoclawd.index.watcher_cookies import CookieDirectory
+from picoclawd.workspace.announcer import Announcer
 from picoclawd.workspace.loading import Loader
 from picoclawd.workspace.scope import Consistency, Poll
 
@@ -68,12 +69,14 @@ class Index:
         threads: Threads,
         tick_ns: int,
         text_cache_bytes: int,
+        announcer: Announcer,
         *,
         watcher_command: tuple[str, ...] | None = COMMAND,
         **bundling: int,
     ) -> None:
         self._rooted = rooted
         self._threads = threads
+        self._announcer = announcer
         hiding = WorkspaceHiding(rooted.workspace, lambda: rooted.policy)
         trust = Trust(tick_ns)
         self.tree = Tree(Ground(rooted.root_fd), hiding, trust, rooted.check_root)
@@ -102,6 +105,7 @@ class Index:
             nursery.start_soon(self._apply_hints)
             nursery.start_soon(self._sweep_now_and_then)
             nursery.start_soon(self._loader.run)
+            nursery.start_soon(self._announcer.run)
 
     async def known(self, scope: bytes, wanted: Consistency | None, files_max: int, poll: Poll) -> Known | None:
         """The names below a directory of the workspace; None where the tree does not hold it, or not yet.
@@ -213,6 +217,7 @@ class Index:
             self._sweep_due.set()
 
     def _on_lost(self, reason: str) -> None:
+        self._announcer.lost()
         self._doubt()
 
     async def _apply_hints(self) -> None:
@@ -229,6 +234,8 @@ class Index:
                 self._hints = trio.Event()
                 if not await self._threads.run(Lane.INDEX, self._heed, dirty, touched):
                     self._doubt()
+                relatives = (paths.below(path, self._rooted.workspace) for path in touched)
+                self._announcer.touched(relative for relative in relatives if relative)
             self._tell_watcher()
 
     def _heed(self, dirty: set[bytes], touched: set[bytes]) -> bool:
@@ -258,6 +265,7 @@ class Index:
     def _tell_watcher(self) -> None:
         """Watch the directories that came, forget those that went, and the texts of files that did."""
         difference = self.tree.take()
+        self._announcer.named(difference)
         for path, kind in difference.removed:
             if kind is Kind.FILE:
                 self.contents.forget(path)

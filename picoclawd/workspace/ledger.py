@@ -86,8 +86,8 @@ class _Note:
 class Ledger:
     """The files that one session has read, by real path. The one that was noted longest ago makes room."""
 
-    def __init__(self, pins: Pins, paths_max: int = PATHS_MAX) -> None:
-        self._pins = pins
+    def __init__(self, pins: Pins | None = None, paths_max: int = PATHS_MAX) -> None:
+        self._pins = pins or Pins()
         self._paths_max = paths_max
         self._lock = threading.Lock()
         self._notes: OrderedDict[bytes, _Note] = OrderedDict()
@@ -104,6 +104,9 @@ class Ledger:
         `sha256` and `data` are of the whole file, None where they are not at hand. `stamp` must be taken before the
         bytes were read.
         """
+        known = self._notes.get(path)
+        if known is not None and known.stamp is stamp:
+            return  # the same state, out of a cache
         pinned = sha256 is not None and data is not None and len(data) <= PIN_FILE_MAX_BYTES
         with self._lock:
             if self._closed:

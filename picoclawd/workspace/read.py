@@ -13,13 +13,12 @@ from picoclawd.files import linux, stamps
 from picoclawd.files.handles import OpenFile
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import WsPath
-from picoclawd.files.policy import Access
+from picoclawd.files.policy import Access, Ask
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.workspace.actors import Actor
-from picoclawd.workspace.approvals import settle
 from picoclawd.workspace.cache import CachedFile, FileCache
+from picoclawd.workspace.confirm import Target
 
 T = TypeVar("T")
 _TRIES = 3
@@ -29,14 +28,27 @@ AT_HAND_BYTES = 64 * limits.KIB  # 15 us to copy and 40 us to hash: the loop can
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
     """What was extracted, and of which file. `size` is what the extract saw; `unstable` says that the file
-    changed under each of three attempts, so `found` may mix two states."""
+    changed under each of three attempts, so `found` may mix two states. `data` are all bytes of a small file."""
 
     found: T
     real: bytes
     size: int
-    mtime_ns: int
+    stamp: Stamp
     sha256: str | None
+    data: bytes | None
     unstable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """A file that a person must agree to have read: why, and which one it is."""
+
+    reason: str
+    target: Target
+
+
+# Called with what is about to be read, in the reading thread: refuses what is not what a person agreed to.
+Confirmed = Callable[[Target], object]
 
 
 class Reader:
@@ -48,23 +60,37 @@ class Reader:
         self._tick_ns = tick_ns
         self._cache = FileCache()
 
-    async def read(self, actor: Actor, path: WsPath, extract: Callable[[BinaryIO, int], T]) -> Reading[T]:
+    async def read(
+        self, path: WsPath, extract: Callable[[BinaryIO, int], T], confirmed: Confirmed | None = None
+    ) -> Reading[T]:
         """Open `path` and run `extract(file, size_bytes)` on it, a pure function of the file's bytes.
 
-        It may run more than once, on any thread. Files up to limits.SHA256_MAX_BYTES are read whole.
+        It may run more than once, on any thread. Files up to limits.SHA256_MAX_BYTES are read whole. With `confirmed`
+        also a file is read that holds credentials, once that agrees.
 
         Raises: what opening raises (outside_workspace, protected_path, not_found, not_a_file, access_denied, ...),
         io_error, and what `extract` raises.
         """
-        cached = self.at_hand(actor, path)
+        cached = None if confirmed is not None else self.at_hand(path)
         if cached is not None:
             return reading_of(cached, extract)
-        reading, entry = await self._threads.run(Lane.READ, self._read, actor, path, extract)
-        if entry is not None:
+        reading, entry = await self._threads.run(Lane.READ, self._read, path, extract, confirmed)
+        if entry is not None and confirmed is None:
             self._cache.put(path.absolute, entry)
         return reading
 
-    def at_hand(self, actor: Actor, path: WsPath) -> CachedFile | None:
+    async def examine(self, path: WsPath) -> Sensitive | None:
+        """What a person must be asked before the file is read; None where nobody must.
+
+        Raises: as `read`.
+        """
+        return await self._threads.run(Lane.READ, self._examine, path)
+
+    def _examine(self, path: WsPath) -> Sensitive | None:
+        with self._rooted.open_file(path, Access.READ_OR_ASK) as opened:
+            return Sensitive(opened.verdict.reason, _target(opened, path)) if isinstance(opened.verdict, Ask) else None
+
+    def at_hand(self, path: WsPath) -> CachedFile | None:
         """A small file as it is now, where that waits for no disk: from our cache, or from the kernel's. None else.
 
         What is cached counts only if a stat of what the path leads to now says the same as when it was read.
@@ -75,7 +101,6 @@ class Reader:
         if opened is None:
             return None
         with opened:
-            settle(actor, opened.verdict, path)
             stamp = stamps.of(opened.stat)
             entry = self._cache.get(path.absolute)
             if entry is not None and entry.stamp == stamp:
@@ -103,11 +128,13 @@ class Reader:
         return self._cache.statistics()
 
     def _read(
-        self, actor: Actor, path: WsPath, extract: Callable[[BinaryIO, int], T]
+        self, path: WsPath, extract: Callable[[BinaryIO, int], T], confirmed: Confirmed | None
     ) -> tuple[Reading[T], CachedFile | None]:
+        access = Access.READ if confirmed is None else Access.READ_OR_ASK
         for attempt in range(_TRIES):
-            with self._rooted.open_file(path, Access.READ) as opened:
-                settle(actor, opened.verdict, path)
+            with self._rooted.open_file(path, access) as opened:
+                if confirmed is not None:
+                    confirmed(_target(opened, path))
                 reading, entry = self._read_once(opened, path, extract, unstable=attempt == _TRIES - 1)
             if reading is not None:
                 break
@@ -134,7 +161,7 @@ class Reader:
         entry = None
         if data is not None and sha256 is not None and not changed and stamps.settled(before, taken_ns, self._tick_ns):
             entry = CachedFile(before, opened.real, data, sha256)
-        return Reading(found, opened.real, size, before.mtime_ns, sha256, changed), entry
+        return Reading(found, opened.real, size, before, sha256, data, changed), entry
 
 
 def reading_of(file: CachedFile, extract: Callable[[BinaryIO, int], T]) -> Reading[T]:
@@ -143,10 +170,22 @@ def reading_of(file: CachedFile, extract: Callable[[BinaryIO, int], T]) -> Readi
         found=extract(io.BytesIO(file.data), len(file.data)),
         real=file.real,
         size=len(file.data),
-        mtime_ns=file.stamp.mtime_ns,
+        stamp=file.stamp,
         sha256=file.sha256,
+        data=file.data,
         unstable=False,
     )
+
+
+def _target(opened: OpenFile, path: WsPath) -> Target:
+    """Which file is open, for a person's word to hold for it and for nothing else. Raises: io_error."""
+    try:
+        with open(opened.fd, "rb", closefd=False) as source:
+            sha256 = hashlib.file_digest(source, "sha256").hexdigest()
+            source.seek(0)
+    except OSError as error:
+        raise as_fault(error, "read", path.given) from error
+    return Target(opened.real, sha256, (opened.stat.st_dev, opened.stat.st_ino))
 
 
 def _whole(fd: int, size: int) -> bytes | None:

@@ -11,6 +11,7 @@ from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.workspace.actors import Actor, Kind, Role
 from picoclawd.workspace.census import Kept
+from picoclawd.workspace.ledger import Ledger, Pins
 
 PAGES_MAX = 32  # searches of a session that may be paged through at a time
 _TOKEN_BYTES = 16  # 128 random bits: not to be guessed in the ten minutes that a token lives
@@ -28,6 +29,7 @@ class Session:
     ended_at: float = 0.0
     artifacts: int = field(default=0)
     kept: Kept = field(default_factory=Kept)
+    ledger: Ledger = field(default_factory=Ledger)
     pages: "OrderedDict[object, tuple[int, int]]" = field(default_factory=OrderedDict)
 
     @property
@@ -48,11 +50,19 @@ class Session:
         return self.artifacts
 
 
-class Sessions:
-    """All sessions of the daemon. Loop only."""
+def _nobody_cares(session: Session) -> None:
+    return None
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+
+class Sessions:
+    """All sessions of the daemon. Loop only. `ended` is told of each that nobody can take up again."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.time, ended: Callable[[Session], object] = _nobody_cares
+    ) -> None:
         self._clock = clock
+        self._ended = ended
+        self._pins = Pins()
         self._by_id: dict[str, Session] = {}
 
     def connect(self, role: Role, peer_pid: int) -> Session:
@@ -66,18 +76,14 @@ class Sessions:
                 Slug.OVERLOADED,
                 f"{limits.SESSIONS_MAX} sessions are open, which is the most that the daemon keeps. Close some.",
             )
-        session_id = f"s-{secrets.token_hex(6)}"
-        actor = Actor(session_id, role, Kind.AGENT, client="", peer_pid=peer_pid)
-        session = Session(actor, opened_at=self._clock())
-        self._by_id[session_id] = session
-        return session
+        return self._begin(role, Kind.AGENT, peer_pid)
 
     def disconnect(self, session: Session) -> None:
         """Note that the session's connection is gone. One that was never opened has nothing to resume."""
         session.connected = False
         session.ended_at = self._clock()
         if not session.explicit:
-            self._by_id.pop(session.session_id, None)
+            self._end(session)
 
     def open(self, session: Session, client: str, kind: Kind) -> str:
         """Name the client and its kind; returns the token that resumes the session.
@@ -112,16 +118,16 @@ class Sessions:
             )
         if session.actor.kind is Kind.SUBAGENT and kind is Kind.AGENT:
             raise Fault(Slug.DISABLED_FOR_ROLE, "a subagent's session cannot be resumed as an agent's.")
-        self._by_id.pop(current.session_id, None)
+        self._end(current)
         session.connected = True
         session.actor = replace(session.actor, peer_pid=current.actor.peer_pid)
         return session, self._new_token(session)
 
-    def close(self, session: Session) -> None:
-        """End a session for good: its token opens nothing any more. The connection goes on as an implicit one."""
-        session.explicit = False
-        session.token_hash = b""
-        session.actor = replace(session.actor, client="")
+    def close(self, session: Session) -> Session:
+        """End a session for good: its token opens nothing any more. The connection goes on as another, implicit one,
+        which this returns; a subagent's stays a subagent's."""
+        self._end(session)
+        return self._begin(session.actor.role, session.actor.kind, session.actor.peer_pid)
 
     def live(self) -> list[Session]:
         """Those that hold a connection, oldest first."""
@@ -144,7 +150,19 @@ class Sessions:
         oldest = self._clock() - limits.RESUME_VALID_S
         gone = [key for key, each in self._by_id.items() if not each.connected and each.ended_at < oldest]
         for key in gone:
-            del self._by_id[key]
+            self._end(self._by_id[key])
+
+    def _begin(self, role: Role, kind: Kind, peer_pid: int) -> Session:
+        session_id = f"s-{secrets.token_hex(6)}"
+        actor = Actor(session_id, role, kind, client="", peer_pid=peer_pid)
+        session = Session(actor, opened_at=self._clock(), ledger=Ledger(self._pins))
+        self._by_id[session_id] = session
+        return session
+
+    def _end(self, session: Session) -> None:
+        if self._by_id.pop(session.session_id, None) is not None:
+            session.ledger.close()
+            self._ended(session)
 
 
 def checked_label(name: str, text: str) -> str:

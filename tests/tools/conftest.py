@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 import trio
 
+from picoclawd.history.store import History
+from picoclawd.workspace import confirm
+from picoclawd.workspace.audit import Audit
+from picoclawd.workspace.workspace import Options, Records
 from tests.house import House
 
 
@@ -29,6 +33,15 @@ def make_house(tmp_path: Path) -> Iterator[Callable[..., House]]:
 @pytest.fixture
 def house(make_house: Callable[..., House]) -> House:
     return make_house()
+
+
+@pytest.fixture
+def recorded(make_house: Callable[..., House], tmp_path: Path) -> House:
+    """A house with a history and an audit log, in which everything is confirmed."""
+    return make_house(
+        options=Options(approvals=confirm.Settings(mode="allow")),
+        records=Records(History(str(tmp_path / "state" / "history")), Audit(str(tmp_path / "state"))),
+    )
 
 
 @pytest.fixture(params=["walk", "tree"])

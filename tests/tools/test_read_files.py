@@ -148,7 +148,7 @@ async def test_a_protected_file_is_refused_by_itself(house: House) -> None:
     house.write("ok.txt", "fine\n")
     answer = await house.call("read_files", files=[{"path": ".env"}, {"path": "ok.txt"}])
     assert "K=1" not in str(answer)
-    assert answer["data"]["files"][0]["error"]["error"] == "protected_path"
+    assert answer["data"]["files"][0]["error"]["error"] == "confirmation_unavailable"
     assert "1\tfine" in answer["content"]
 
 

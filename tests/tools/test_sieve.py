@@ -20,6 +20,8 @@ TEXT = f"key = {SECRET}\nplain key\n{SECRET} and key\nnothing\n".encode()
 
 def call_of(house: House, session: Session) -> Call[Any]:
     return Call(
+        tool="search_files",
+        given={},
         session=session,
         workspace=house.workspace,
         settings=Settings(),

@@ -2,3 +2,4 @@
 
 from tests.tools.conftest import house as house
 from tests.tools.conftest import make_house as make_house
+from tests.tools.conftest import recorded as recorded

@@ -19,7 +19,7 @@ def no_poll(_looked: int) -> None:
 
 async def candidates(house: House, form: str = "", path: str = ".") -> Candidates:
     finder = house.workspace.finder
-    place = await finder.place(house.agent.actor, house.workspace.parse(path))
+    place = await finder.place(house.workspace.parse(path))
     return await finder.find(place, form, None, no_poll)
 
 
@@ -48,7 +48,7 @@ async def test_a_walk_that_runs_out_of_time_gives_what_it_has(house: House) -> N
         if looked >= 500:
             raise OutOfTimeError
 
-    place = await house.workspace.finder.place(house.agent.actor, house.workspace.parse("."))
+    place = await house.workspace.finder.place(house.workspace.parse("."))
     found = await house.workspace.finder.find(place, "", None, poll)
     assert not found.complete
     assert found.files == [b"%04d" % number for number in range(500)]
@@ -60,7 +60,7 @@ async def test_a_cancelled_walk_ends(house: House) -> None:
     def poll(looked: int) -> None:
         raise Fault(Slug.CANCELLED, "cancelled")
 
-    place = await house.workspace.finder.place(house.agent.actor, house.workspace.parse("."))
+    place = await house.workspace.finder.place(house.workspace.parse("."))
     with pytest.raises(Fault):
         await house.workspace.finder.find(place, "", None, poll)
 
@@ -80,7 +80,7 @@ async def test_a_directory_outside_that_was_exchanged_for_a_link_is_not_walked(
         (outside / name).mkdir()
         (outside / name / "a.txt").write_text("x")
     finder = house.workspace.finder
-    place = await finder.place(house.agent.actor, house.workspace.parse(str(outside / "open")))
+    place = await finder.place(house.workspace.parse(str(outside / "open")))
     assert (await finder.find(place, "", None, no_poll)).files == [b"a.txt"]
     (outside / "open").rename(outside / "was")
     (outside / "open").symlink_to("closed")

@@ -1,224 +1,296 @@
-"""The write transaction: what is computed is written under the lock or not at all, and the answer says which."""
+"""The write transaction: what is recorded, who is asked, who is told."""
 
-import hashlib
 import os
-from dataclasses import replace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
-from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files.handles import Place
-from picoclawd.files.locks import LockTable
-from picoclawd.files.paths import WsPath
-from picoclawd.files.policy import Access
-from picoclawd.files.threads import Threads
-from picoclawd.workspace.change import Append, Changed, Changer, Compute, Keep, Old, Plan, Replace, Request
+from picoclawd.history.query import Filter
+from picoclawd.history.records import HistoryError
+from picoclawd.workspace import confirm
+from picoclawd.workspace.workspace import Options
 from tests.house import House
 
-
-def request(house: House, path: str = "a.txt") -> Request:
-    return Request(house.agent.actor, house.workspace.parse(path), "write", lambda: False)
+ASK = Options(approvals=confirm.Settings(timeout_s=20))
 
 
-def to(plan: Plan) -> Compute:
-    return lambda old: plan
+def rows(house: House, name: str) -> list[tuple[Any, ...]]:
+    """What history says of a file, oldest first."""
+    made = house.history.versions(Filter(paths=[name.encode()]), 100)
+    return [(each.action, each.tool, each.state) for each in reversed(made)]
 
 
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def told(house: House) -> list[dict[str, Any]]:
+    """A list that fills with every event that an operator is told of."""
+    events: list[dict[str, Any]] = []
+
+    def deliver(method: str, params: object) -> bool:
+        assert isinstance(params, dict)
+        events.append({"kind": method, **params})
+        return True
+
+    house.workspace.feed.subscribe(object(), house.operator.actor, deliver)
+    return events
 
 
-async def change(house: House, plan: Plan, **keys: object) -> Changed:
-    return await house.workspace.changer.change(replace(request(house), **keys), to(plan))  # type: ignore[arg-type]
+async def test_every_change_is_a_version_with_its_author(recorded: House) -> None:
+    recorded.workspace.tasks.begin(recorded.agent.actor, "tidy up", "t1")
+    made = await recorded.call("write_file", path="f.txt", content="1\n")
+    await recorded.call("append_file", path="f.txt", content="2\n")
+    edited = await recorded.call("edit_file", path="f.txt", old_text="1\n", new_text="one\n")
+    assert made["data"]["restorable"] and edited["data"]["restorable"]
+    assert edited["data"]["version"] == made["data"]["version"] + 2
+    assert rows(recorded, "f.txt") == [
+        ("create", "write_file", "done"),
+        ("append", "append_file", "done"),
+        ("modify", "edit_file", "done"),
+    ]
+    newest = recorded.history.version(edited["data"]["version"])
+    assert (newest.session_id, newest.client) == (recorded.agent.session_id, "test")
+    assert (newest.task_id, newest.objective) == ("t1", "tidy up")
+    assert recorded.history.content_before(newest.version) == b"1\n2\n"
+    assert recorded.history.content_after(newest.version) == b"one\n2\n"
 
 
-CASES: list[tuple[bytes | None, Plan, str, bytes | None]] = [
-    (None, Replace(b"new"), "created", b"new"),
-    (b"old", Replace(b"new one"), "replaced", b"new one"),
-    (None, Append(b"new"), "created", b"new"),
-    (b"old", Append(b"new"), "appended", b"oldnew"),
-    (b"old", Keep(), "unchanged", b"old"),
-    (None, Keep(), "unchanged", None),
-]
+async def test_what_somebody_else_did_in_between_is_recorded_before_our_change(recorded: House) -> None:
+    await recorded.call("write_file", path="f.txt", content="1\n")
+    recorded.write("f.txt", "theirs\n")
+    await recorded.call("edit_file", path="f.txt", old_text="theirs", new_text="ours")
+    assert [action for action, _, _ in rows(recorded, "f.txt")] == ["create", "external", "modify"]
 
 
-@pytest.mark.parametrize(("before", "plan", "action", "after"), CASES)
-@pytest.mark.parametrize("path", ["a.txt", "d/e/a.txt"])
-async def test_a_plan_comes_to_what_its_dry_run_said(
-    house: House, before: bytes | None, plan: Plan, action: str, after: bytes | None, path: str
+async def test_a_refused_change_leaves_no_version(recorded: House) -> None:
+    recorded.write("f.txt", "1\n")
+    await recorded.fault(Slug.NO_MATCH, "edit_file", path="f.txt", old_text="nothing", new_text="x")
+    await recorded.call("write_file", path="f.txt", content="1\n")
+    assert rows(recorded, "f.txt") == []
+
+
+async def test_a_dry_run_changes_and_records_nothing(recorded: House) -> None:
+    recorded.write("f.txt", "1\n")
+    events = told(recorded)
+    await recorded.dry("edit_file", path="f.txt", old_text="1", new_text="2")
+    assert (recorded.root / "f.txt").read_text() == "1\n"
+    assert (rows(recorded, "f.txt"), events) == ([], [])
+
+
+async def test_a_commit_that_fails_is_a_version_that_never_was(
+    recorded: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if before is not None:
-        house.write(path, before)
-    wanted = request(house, path)
-    foreseen = await house.workspace.changer.change(replace(wanted, dry_run=True), to(plan))
-    file = house.root / path
-    assert (file.read_bytes() if file.exists() else None) == before
-    assert file.parent.exists() == (before is not None or path == "a.txt")
-    changed = await house.workspace.changer.change(wanted, to(plan))
-    assert changed == foreseen
-    assert (file.read_bytes() if file.exists() else None) == after
-    assert changed.action == action
-    assert changed.sha256 == sha256(after or b"")
-    assert changed.size == len(after or b"")
-    assert changed.real == house.workspace.root + b"/" + path.encode()
+    recorded.write("f.txt", "1\n")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("picoclawd.files.temps.write_all", full)
+    fault = await recorded.fault(Slug.IO_ERROR, "edit_file", path="f.txt", old_text="1", new_text="2")
+    assert fault.data["errno_name"] == "ENOSPC"
+    assert rows(recorded, "f.txt") == []
+    assert (recorded.root / "f.txt").read_text() == "1\n"
+    assert recorded.history.open_intents() == []
 
 
-async def test_an_append_to_a_file_too_large_to_hash_tells_its_size_and_no_hash(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "SHA256_MAX_BYTES", 10)
-    house.write("a.txt", b"x" * 9)
-    foreseen = await change(house, Append(b"yy"), dry_run=True)
-    assert (foreseen.size, foreseen.sha256) == (11, None)
-    assert await change(house, Append(b"yy")) == foreseen
+async def test_without_a_history_edits_go_on_and_say_why_they_cannot_be_undone(house: House) -> None:
+    made = await house.call("write_file", path="f.txt", content="1\n")
+    assert (made["data"]["version"], made["data"]["restorable"]) == (None, False)
+    assert "no history" in made["data"]["reason"]
 
 
-async def test_the_plan_is_computed_from_the_file_under_the_lock(house: House) -> None:
-    house.write("n", b"0")
-    changer = house.workspace.changer
+async def test_a_history_that_takes_nothing_stops_no_edit(recorded: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(intent: object) -> None:
+        raise HistoryError("no space is left for the history")
 
-    def next_number(old: Old) -> Plan:
-        return Replace(b"%d" % (int(old.data) + 1))
+    monkeypatch.setattr(recorded.history, "begin", refuse)
+    made = await recorded.call("write_file", path="f.txt", content="1\n")
+    assert not made["data"]["restorable"]
+    assert made["data"]["reason"] == "no space is left for the history"
+    assert (recorded.root / "f.txt").read_text() == "1\n"
+
+
+async def test_the_clients_own_name_for_a_change_tells_its_outcome(recorded: House) -> None:
+    await recorded.call("write_file", op="op-1", path="f.txt", content="1\n")
+    assert recorded.history.outcome("op-1") == "applied"
+    assert recorded.history.outcome("op-2") == "not_applied"
+
+
+async def test_the_audit_log_has_a_line_for_each_change_and_no_content(recorded: House, tmp_path: Path) -> None:
+    recorded.write("f.txt", "before\n")
+    await recorded.call("edit_file", path="f.txt", old_text="before", new_text="after")
+    line = (tmp_path / "state" / "audit.ndjson").read_text()
+    assert '"tool":"edit_file"' in line and '"outcome":"applied"' in line
+    assert "before" not in line and "after\n" not in line.replace("sha256_after", "")
+
+
+async def test_the_feed_names_who_did_it_before_the_answer(recorded: House) -> None:
+    events = told(recorded)
+    await recorded.call("write_file", path="f.txt", content="1\n")
+    await recorded.call("edit_file", path="f.txt", old_text="1", new_text="2")
+    assert [(event["path"], event["action"]) for event in events] == [("f.txt", "create"), ("f.txt", "modify")]
+    assert events[0]["by"] == {"session_id": recorded.agent.session_id, "client": "test", "tool": "write_file"}
+    assert events[1]["version"] == events[0]["version"] + 1
+
+
+async def test_an_own_write_is_a_fresh_read(recorded: House) -> None:
+    await recorded.call("write_file", path="f.txt", content="a\nb\n")
+    await recorded.call("edit_file", path="f.txt", targets=[{"old_string": "a", "new_string": "A"}])
+    await recorded.call("edit_file", path="f.txt", targets=[{"old_string": "b", "new_string": "B"}])
+    assert (recorded.root / "f.txt").read_text() == "A\nB\n"
+
+
+async def test_unsaved_text_in_an_editor_keeps_agents_away_but_not_the_editor(recorded: House) -> None:
+    path = recorded.write("f.txt", "1\n")
+    editor = object()
+    recorded.workspace.editors.dirty(recorded.operator.actor, editor, recorded.rooted.workspace + b"/f.txt")
+    fault = await recorded.fault(Slug.OPEN_IN_EDITOR, "edit_file", path="f.txt", old_text="1", new_text="2")
+    assert fault.retryable
+    assert "unsaved" in (await recorded.call("read_file", path="f.txt"))["content"]
+    await recorded.call("edit_file", session=recorded.operator, path="f.txt", old_text="1", new_text="2")
+    recorded.workspace.editors.disconnect(editor)
+    await recorded.call("edit_file", path="f.txt", old_text="2", new_text="3")
+    assert path.read_text() == "3\n"
+
+
+# Confirmation
+
+
+async def asked(house: House) -> dict[str, Any]:
+    """The one request that waits for a person, once there is one."""
+    heard = trio.Event()
+
+    def deliver(method: str, params: object) -> bool:
+        heard.set()
+        return True
+
+    listener = object()
+    confirmations, feed = house.workspace.confirmations, house.workspace.feed
+    feed.subscribe(listener, house.operator.actor, deliver, ["approval.requested"])
+    if not confirmations.pending(house.operator.actor):
+        with trio.fail_after(10):
+            await heard.wait()
+    feed.disconnect(listener)
+    (request,) = confirmations.pending(house.operator.actor)
+    return request
+
+
+async def answered(house: House, answer: Any, *, before: Callable[[], object] = lambda: None) -> dict[str, Any]:
+    """Wait until a call waits for a person, do something, and answer it; the request as it was listed."""
+    request = await asked(house)
+    before()
+    house.workspace.confirmations.answer(house.operator.actor, request["id"], request["digest"], answer)
+    return request
+
+
+async def test_a_person_sees_the_call_and_its_diff_and_lets_it_go_on(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("*.cfg",))
+    path = house.write("a.cfg", "x = 1\n")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: house.call("edit_file", path="a.cfg", old_text="x = 1", new_text="x = 2"))
+        request = await answered(house, "once")
+    assert path.read_text() == "x = 2\n"
+    assert (request["method"], request["params"]["new_text"]) == ("edit_file", "x = 2")
+    assert "-x = 1" in request["diff"] and "+x = 2" in request["diff"]
+    assert house.workspace.locks.statistics() == []
+
+
+async def test_a_file_that_changed_while_a_person_was_asked_is_left_alone(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("*.cfg",))
+    path = house.write("a.cfg", "x = 1\n")
+
+    async def edit() -> None:
+        await house.fault(Slug.CONFLICT, "edit_file", path="a.cfg", old_text="x = 1", new_text="x = 2")
 
     async with trio.open_nursery() as nursery:
-        for _ in range(30):
-            nursery.start_soon(changer.change, request(house, "n"), next_number)
-    assert (house.root / "n").read_bytes() == b"30"
+        nursery.start_soon(edit)
+        await answered(house, "once", before=lambda: path.write_text("x = 1\ny = 1\n"))
+    assert path.read_text() == "x = 1\ny = 1\n"
 
 
-async def test_all_names_of_a_new_directory_are_made_once(house: House) -> None:
+async def test_no_means_no_and_nothing_is_made(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("sub/**",))
+
+    async def write() -> None:
+        await house.fault(Slug.CONFIRMATION_DENIED, "write_file", path="sub/deep/a.cfg", content="1")
+
     async with trio.open_nursery() as nursery:
-        for number in range(20):
-            nursery.start_soon(
-                house.workspace.changer.change, request(house, f"d/e/f/{number % 4}"), to(Append(b"%d\n" % number))
-            )
-    left = [(house.root / f"d/e/f/{number}").read_bytes().split() for number in range(4)]
-    assert [sorted(map(int, lines)) for lines in left] == [list(range(start, 20, 4)) for start in range(4)]
-
-
-async def test_a_computation_that_fails_writes_nothing(house: House) -> None:
-    def fail(old: Old) -> Plan:
-        raise Fault(Slug.NO_MATCH, f"nothing in {old.size} bytes")
-
-    house.write("a.txt", b"old")
-    with pytest.raises(Fault, match="nothing in 3 bytes"):
-        await house.workspace.changer.change(request(house), fail)
-    assert sorted(os.listdir(house.root)) == ["a.txt"]
-    assert (house.root / "a.txt").read_bytes() == b"old"
-
-
-@pytest.mark.parametrize("before", [None, b"old"])
-async def test_if_match_lets_through_the_one_state_it_names(house: House, before: bytes | None) -> None:
-    if before is not None:
-        house.write("a.txt", before)
-    right = "" if before is None else sha256(before)
-    for wrong in {"", sha256(b"old"), sha256(b"other")} - {right}:
-        with pytest.raises(Fault) as caught:
-            await change(house, Replace(b"new"), if_match=wrong)
-        assert caught.value.slug is Slug.CONFLICT
-        assert caught.value.data["sha256"] == right
-    await change(house, Replace(b"new"), if_match=right)
-    assert (house.root / "a.txt").read_bytes() == b"new"
-
-
-async def test_a_cancelled_call_writes_nothing_and_makes_no_directory(house: House) -> None:
-    for path in ("a.txt", "d/a.txt"):
-        given_up = replace(request(house, path), cancelled=lambda: True)
-        with pytest.raises(Fault) as caught:
-            await house.workspace.changer.change(given_up, to(Replace(b"x")))
-        assert caught.value.slug is Slug.CANCELLED
+        nursery.start_soon(write)
+        await answered(house, "deny")
     assert os.listdir(house.root) == []
 
 
-async def test_while_the_daemon_stops_no_change_begins(house: House) -> None:
-    house.workspace.changer.closing = True
+async def test_what_would_fail_anyway_is_not_asked_for(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("*.cfg",))
+    house.write("a.cfg", "x = 1\n")
+    await house.fault(Slug.NO_MATCH, "edit_file", path="a.cfg", old_text="nothing", new_text="x")
+    assert house.workspace.confirmations.pending(house.operator.actor) == []
+
+
+async def test_nobody_is_asked_of_a_dry_run_or_of_a_persons_own_call(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("*.cfg",))
+    house.write("a.cfg", "x = 1\n")
+    await house.dry("edit_file", path="a.cfg", old_text="x = 1", new_text="x = 2")
+    await house.call("edit_file", session=house.operator, path="a.cfg", old_text="x = 1", new_text="x = 3")
+    assert (house.root / "a.cfg").read_text() == "x = 3\n"
+
+
+async def test_the_lock_is_free_while_a_person_is_asked(make_house: Callable[..., House]) -> None:
+    house = make_house(options=ASK, confirm_write_globs=("*.cfg",))
+    path = house.write("a.cfg", "x = 1\n")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: _stale(house))
+        await asked(house)
+        with trio.fail_after(10):
+            await house.call("append_file", session=house.operator, path="a.cfg", content="y = 1\n")
+        await answered(house, "once")
+    assert path.read_text() == "x = 1\ny = 1\n"
+
+
+async def _stale(house: House) -> None:
     with pytest.raises(Fault) as caught:
-        await change(house, Replace(b"x"))
-    assert caught.value.slug is Slug.SHUTTING_DOWN
+        await house.call("edit_file", path="a.cfg", old_text="x = 1", new_text="x = 2")
+    assert caught.value.slug is Slug.CONFLICT
 
 
-@pytest.mark.parametrize(
-    ("path", "slug"),
-    [
-        ("d", Slug.NOT_A_FILE),
-        ("../x", Slug.OUTSIDE_WORKSPACE),
-        (".env", Slug.PROTECTED_PATH),
-        ("fifo", Slug.NOT_A_FILE),
-    ],
-)
-async def test_what_may_not_be_written_is_refused_before_anything_is_computed(
-    house: House, path: str, slug: Slug
+async def test_a_daemon_that_stops_takes_no_change(recorded: House) -> None:
+    recorded.workspace.changer.closing = True
+    await recorded.fault(Slug.SHUTTING_DOWN, "write_file", path="f.txt", content="1")
+
+
+# Sensitive reads
+
+
+async def test_a_sensitive_read_is_asked_for_even_where_all_is_allowed(make_house: Callable[..., House]) -> None:
+    house = make_house(options=Options(approvals=confirm.Settings(mode="allow", timeout_s=20)))
+    house.write(".env", "K=1\n")
+    answers: list[dict[str, Any]] = []
+
+    async def read() -> None:
+        answers.append(await house.call("read_files", files=[{"path": ".env"}]))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        request = await answered(house, "once")
+    assert "1\tK=1" in answers[0]["content"]
+    assert "task" not in request["answers"]
+    denied = await house.call("read_files", session=house.operator, files=[{"path": ".env"}])
+    assert "1\tK=1" in denied["content"]
+
+
+async def test_a_sensitive_file_that_was_exchanged_while_a_person_was_asked_is_not_read(
+    make_house: Callable[..., House],
 ) -> None:
-    (house.root / "d").mkdir()
-    os.mkfifo(house.root / "fifo")
+    house = make_house(options=ASK)
+    path = house.write(".env", "K=1\n")
+    answers: list[dict[str, Any]] = []
 
-    def computed(old: Old) -> Plan:
-        raise AssertionError("computed")
+    async def read() -> None:
+        answers.append(await house.call("read_files", files=[{"path": ".env"}]))
 
-    with pytest.raises(Fault) as caught:
-        await house.workspace.changer.change(request(house, path), computed)
-    assert caught.value.slug is slug
-
-
-async def test_a_path_that_is_pointed_elsewhere_all_the_time_is_busy(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each round finds the link changed since the lock was taken."""
-    for name in ("one", "two"):
-        (house.root / name).mkdir()
-    link = house.root / "link"
-    link.symlink_to("one")
-    turn = 0
-    place = house.rooted.place
-
-    def exchanging(path: WsPath, access: Access, *, make_parents: bool = False) -> Place:
-        nonlocal turn
-        turn += 1
-        link.unlink()
-        link.symlink_to(("one", "two")[turn % 2])
-        return place(path, access, make_parents=make_parents)
-
-    monkeypatch.setattr(house.rooted, "place", exchanging)
-    with pytest.raises(Fault) as caught:
-        await house.workspace.changer.change(request(house, "link/a.txt"), to(Replace(b"x")))
-    assert caught.value.slug is Slug.PATH_BUSY
-    assert not (house.root / "one/a.txt").exists() and not (house.root / "two/a.txt").exists()
-
-
-async def test_the_index_hears_of_every_write_and_of_no_other_call(house: House) -> None:
-    heard: list[bytes] = []
-    changer = Changer(house.rooted, LockTable(), Threads(), 0o600, heard.append)
-    await changer.change(replace(request(house), dry_run=True), to(Replace(b"x")))
-    await changer.change(request(house), to(Keep()))
-    assert heard == []
-    await changer.change(request(house), to(Replace(b"x")))
-    await changer.change(request(house), to(Append(b"y")))
-    assert heard == [house.workspace.root + b"/a.txt"] * 2
-
-
-@pytest.mark.parametrize("size", [0, 10, limits.SHA256_MAX_BYTES + 1])
-async def test_a_file_of_any_size_is_hashed_whole(house: House, size: int) -> None:
-    data = os.urandom(1024) * (size // 1024 + 1)
-    house.write("a.txt", data[:size])
-    seen: list[str] = []
-
-    def look(old: Old) -> Plan:
-        seen.append(old.sha256())
-        return Append(b"") if size > limits.SHA256_MAX_BYTES else Keep()
-
-    await house.workspace.changer.change(request(house), look)
-    assert seen == [sha256(data[:size])]
-
-
-async def test_a_file_too_large_to_be_edited_is_refused_when_its_bytes_are_asked_for(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "EDIT_MAX_BYTES", 5)
-    house.write("a.txt", b"123456")
-    with pytest.raises(Fault) as caught:
-        await house.workspace.changer.change(request(house), lambda old: Replace(old.data))
-    assert caught.value.slug is Slug.TOO_LARGE
-    await change(house, Replace(b"short"))
-    assert (house.root / "a.txt").read_bytes() == b"short"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await answered(house, "once", before=lambda: path.write_text("SECRET=2\n"))
+    assert "SECRET" not in str(answers)
+    assert answers[0]["data"]["files"][0]["error"]["error"] == "conflict"

@@ -11,7 +11,6 @@ from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import stamps
 from picoclawd.files.stamps import Stamp
-from picoclawd.workspace.change import Old
 from picoclawd.workspace.events import OUTSIDE, Author
 from picoclawd.workspace.freshness import (
     Fresh,
@@ -23,6 +22,7 @@ from picoclawd.workspace.freshness import (
     is_unchanged,
 )
 from picoclawd.workspace.ledger import Entry, Ledger, Pins
+from picoclawd.workspace.plans import Old
 
 SETTINGS: list[Setting] = ["content", "mtime", "anchors"]
 

@@ -20,7 +20,7 @@ def everything(file: BinaryIO, size: int) -> bytes:
 
 
 async def read(house: House, name: str) -> Reading[bytes]:
-    return await house.workspace.reader.read(house.agent.actor, house.workspace.parse(name), everything)
+    return await house.workspace.reader.read(house.workspace.parse(name), everything)
 
 
 async def test_a_reading_tells_what_was_read_and_of_what(house: House) -> None:
@@ -30,7 +30,7 @@ async def test_a_reading_tells_what_was_read_and_of_what(house: House) -> None:
         found = await read(house, name)
         assert (found.found, found.size, found.unstable) == (b"text\n", 5, False)
         assert found.sha256 == hashlib.sha256(b"text\n").hexdigest()
-        assert found.mtime_ns == path.stat().st_mtime_ns
+        assert found.stamp.mtime_ns == path.stat().st_mtime_ns
         assert found.real == house.workspace.root + b"/d/a.txt"
 
 
@@ -79,7 +79,7 @@ async def test_a_file_that_changes_under_the_reading_is_read_again_and_at_last_c
             path.write_text("y" * (module.AT_HAND_BYTES + 1 + attempts))
         return attempts
 
-    found = await house.workspace.reader.read(house.agent.actor, house.workspace.parse("a"), extract)
+    found = await house.workspace.reader.read(house.workspace.parse("a"), extract)
     assert found.found == attempts == min(changes + 1, 3)
     assert found.unstable == (changes == 3)
 
@@ -106,17 +106,17 @@ async def test_what_is_cached_gives_the_reading_that_the_disk_gave(house: House)
     house.write("a", "text\n")
     path = house.workspace.parse("a")
     fresh = await read(house, "a")
-    cached = house.workspace.reader.at_hand(house.agent.actor, path)
+    cached = house.workspace.reader.at_hand(path)
     assert cached is not None
     assert reading_of(cached, everything) == fresh
 
 
 async def test_at_hand_is_no_large_or_empty_file_and_refuses_as_reading_does(house: House) -> None:
-    reader, actor = house.workspace.reader, house.agent.actor
+    reader = house.workspace.reader
     house.write("empty", "")
     house.write("large", b"x" * (module.AT_HAND_BYTES + 1))
     for name in ("empty", "large"):
-        assert reader.at_hand(actor, house.workspace.parse(name)) is None
+        assert reader.at_hand(house.workspace.parse(name)) is None
     with pytest.raises(Fault) as caught:
-        reader.at_hand(actor, house.workspace.parse("../x"))
+        reader.at_hand(house.workspace.parse("../x"))
     assert caught.value.slug is Slug.OUTSIDE_WORKSPACE

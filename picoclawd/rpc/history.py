@@ -1,0 +1,166 @@
+"""outcome.get and history.*: what became of a change, and what a person does with the record of all of them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from picoclawd import limits
+from picoclawd.errors import Fault, Slug
+from picoclawd.files.threads import Lane
+from picoclawd.history.query import Filter
+from picoclawd.history.records import Version
+from picoclawd.history.store import History
+from picoclawd.rpc.rows import Answer, Guest, House, Row
+from picoclawd.text import display, gitpatch
+from picoclawd.text.blame import blame
+from picoclawd.tools._spec import PathBytesParam
+from picoclawd.workspace.journal import name_of
+from picoclawd.workspace.moments import moment_ns
+
+_BLAMED_MAX_BYTES = limits.MIB
+_VERSIONS_MAX = 10_000  # in one patch: more is a backup
+
+
+class OutcomeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters of outcome.get."""
+
+    op: Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="What the call had in `_meta.op`.")]
+
+
+class DiffParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters of history.diff: whose changes."""
+
+    task_id: str | UnsetType = UNSET
+    session_id: str | UnsetType = UNSET
+    from_: (
+        Annotated[str, msgspec.Meta(description="From this local time on: a date, a date and a time, ISO 8601.")]
+        | UnsetType
+    ) = msgspec.field(default=UNSET, name="from")
+    path: str | UnsetType = UNSET
+
+
+class PathParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters of history.blame and history.purge."""
+
+    path: str = ""
+    path_bytes: PathBytesParam | UnsetType = UNSET
+
+
+async def _outcome(house: House, guest: Guest, params: OutcomeParams) -> Answer:
+    history = _history(house)
+    found = await house.workspace.threads.run(Lane.READ, history.outcome, params.op)
+    return {"op": params.op, "outcome": found}
+
+
+async def _diff(house: House, guest: Guest, params: DiffParams) -> Answer:
+    given = [each for each in (params.task_id, params.session_id, params.from_) if each is not UNSET]
+    if not given:
+        raise Fault(Slug.INVALID_PARAMS, "history.diff takes a `task_id`, a `session_id` or a `from`.", path="$")
+    wanted = Filter(
+        paths=None if params.path is UNSET else [_named(house, PathParams(path=params.path))],
+        task_id=None if params.task_id is UNSET else params.task_id,
+        session_id=None if params.session_id is UNSET else params.session_id,
+        from_ns=None if params.from_ is UNSET else moment_ns(params.from_, "from"),
+    )
+    files = await house.workspace.threads.run(Lane.READ, _patches, _history(house), wanted)
+    content = "".join(each.patch for each in files)
+    data = [{"path": display.data_name(each.path)[0], "missing": each.missing} for each in files]
+    return {"content": content, "display": None, "data": {"files": data}}
+
+
+async def _blame(house: House, guest: Guest, params: PathParams) -> Answer:
+    workspace = house.workspace
+    path = workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
+    now = await workspace.reader.read(path, lambda file, size: file.read(_BLAMED_MAX_BYTES))
+    rows = await workspace.threads.run(
+        Lane.READ, _blamed, _history(house), name_of(workspace.root, now.real), now.found
+    )
+    shown = [f"{_who(row)}  {row['line']}" for row in rows]
+    return {"content": "\n".join(shown), "display": None, "data": {"lines": rows}}
+
+
+async def _purge(house: House, guest: Guest, params: PathParams) -> Answer:
+    path = _named(house, params)
+    purged = await house.workspace.threads.run(Lane.HISTORY, _history(house).purge, path)
+    return {"purged": purged}
+
+
+@dataclass(frozen=True, slots=True)
+class _FilePatch:
+    """One file's part of a patch; `missing` says why it is not in it."""
+
+    path: bytes
+    patch: str
+    missing: str | None
+
+
+def _patches(history: History, wanted: Filter) -> list[_FilePatch]:
+    """What some changes did, file by file: from before the first to after the last. Blocking."""
+    ends: dict[bytes, tuple[Version, Version]] = {}
+    made = history.versions(wanted, _VERSIONS_MAX)
+    for version in reversed(made):
+        if version.action != "external":
+            ends[version.path] = (ends.get(version.path, (version, version))[0], version)
+    return [_file_patch(history, path, first, last) for path, (first, last) in sorted(ends.items())]
+
+
+def _file_patch(history: History, path: bytes, first: Version, last: Version) -> _FilePatch:
+    before = history.content_before(first.version) if first.existed else None
+    after = history.content_after(last.version) if last.exists else None
+    lost = (first.existed and before is None, last.exists and after is None)
+    if any(lost):
+        return _FilePatch(path, "", (first if lost[0] else last).reason or "its content is not kept")
+    return _FilePatch(path, gitpatch.file_patch(path.decode("utf-8", "surrogateescape"), before, after), None)
+
+
+def _blamed(history: History, path: bytes, now: bytes) -> list[dict[str, Any]]:
+    """The lines on disk; those that no recorded change brought have no version. Blocking."""
+    found = blame([*_contents(history, path), (None, now)])
+    return [
+        {
+            "version": None if version is None else version.version,
+            "line": line.rstrip(b"\r\n").decode("utf-8", "replace"),
+            "client": None if version is None else version.client,
+            "task_id": None if version is None else version.task_id,
+        }
+        for version, line in found
+    ]
+
+
+def _contents(history: History, path: bytes) -> Iterable[tuple[Version | None, bytes]]:
+    return ((each.version, each.content or b"") for each in _known(history, path))
+
+
+def _known(history: History, path: bytes) -> Iterator[Any]:
+    """The states whose content is kept; what is not kept counts as the next change's own."""
+    return (each for each in history.revisions(path) if each.content is not None or not each.exists)
+
+
+def _who(row: dict[str, Any]) -> str:
+    version = "-" if row["version"] is None else f"v{row['version']}"
+    return f"{version:>7} {display.log_line(row['client'] or '-'):<16}"
+
+
+def _named(house: House, params: PathParams) -> bytes:
+    """What history calls the file; it need not exist."""
+    path_bytes = None if params.path_bytes is UNSET else params.path_bytes
+    path = house.workspace.parse(params.path, path_bytes)
+    return path.relative if path.relative else name_of(house.workspace.root, path.absolute)
+
+
+def _history(house: House) -> History:
+    history = house.workspace.journal.history
+    if history is None:
+        raise Fault(Slug.HISTORY_UNAVAILABLE, f"{house.workspace.journal.no_history}. See `picoclawctl doctor`.")
+    return history
+
+
+ROWS = (
+    Row("outcome.get", "What became of a change that was named in `_meta.op`.", OutcomeParams, _outcome),
+    Row("history.diff", "Some changes as one patch for `git apply`.", DiffParams, _diff, operator_only=True),
+    Row("history.blame", "Which change each line of a file comes from.", PathParams, _blame, operator_only=True),
+    Row("history.purge", "Forget all versions of a path and below it.", PathParams, _purge, operator_only=True),
+)

@@ -1,0 +1,63 @@
+"""What the methods beside the tools are made of: their row in the table, and what a handler is given."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from picoclawd.rpc.method import Notifier
+from picoclawd.tools._call import Toolbox
+from picoclawd.workspace.actors import Actor
+from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.workspace import Workspace
+
+
+@dataclass(slots=True, eq=False)
+class Guest:
+    """A connection's standing in the house: the session that it holds now, and how it is told of things."""
+
+    session: Session
+    notifier: Notifier
+
+    @property
+    def actor(self) -> Actor:
+        """Who is at the other end."""
+        return self.session.actor
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the daemon knows of itself and tells. `request_limits` are the numbers that a client should respect."""
+
+    version: str
+    started_at: float
+    request_limits: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What every handler works on."""
+
+    workspace: Workspace
+    toolbox: Toolbox
+    facts: Facts
+
+
+class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A method without parameters."""
+
+
+Answer = dict[str, Any]
+Handler = Callable[[House, Guest, Any], Answer | Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method. A handler that is no coroutine function is answered at once, on the loop."""
+
+    name: str
+    summary: str
+    params: type[msgspec.Struct]
+    handler: Handler
+    operator_only: bool = False

@@ -1,0 +1,105 @@
+"""At start: find out what became of the changes that a crash left half-way, finish what can be, and say so. Blocking.
+
+Nobody is served yet, so no lock is needed.
+"""
+
+import os
+from dataclasses import dataclass
+
+from picoclawd import limits
+from picoclawd.errors import Fault
+from picoclawd.files import append, paths, stamps, temps
+from picoclawd.files.commit import Target
+from picoclawd.files.handles import Place
+from picoclawd.files.leftovers import find_leftovers
+from picoclawd.files.paths import Roots, WsPath
+from picoclawd.files.policy import Access
+from picoclawd.files.rooted import Rooted
+from picoclawd.files.stamps import Stamp
+from picoclawd.history.records import Applied
+from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
+from picoclawd.history.store import History
+from picoclawd.workspace.applying import hash_of
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What an open intent came to, and the temporary files beside it that held nothing that is not kept."""
+
+    version: int
+    path: bytes
+    outcome: Applied
+    removed: tuple[bytes, ...] = ()
+
+
+def settle(rooted: Rooted, roots: Roots, history: History) -> list[Settled]:
+    """Settle every open intent, oldest first.
+
+    Raises: HistoryError, history_unavailable.
+    """
+    return [_settle(rooted, roots, history, intent) for intent in history.open_intents()]
+
+
+def _settle(rooted: Rooted, roots: Roots, history: History, intent: OpenIntent) -> Settled:
+    removed: tuple[bytes, ...] = ()
+    try:
+        with rooted.place(_path(rooted, roots, intent), Access.WRITE) as place:
+            verdict = _judge_at(place, intent)
+            removed = _clear(place, intent)
+    except Fault:  # its directory is gone, or is nobody's to look into any more
+        verdict = judge(intent, None) if intent.after.exists is False else Verdict.UNKNOWN
+    except OSError:
+        verdict = Verdict.UNKNOWN
+    history.settle(intent.version, verdict)
+    return Settled(intent.version, intent.path, verdict.applied, removed)
+
+
+def _path(rooted: Rooted, roots: Roots, intent: OpenIntent) -> WsPath:
+    absolute = intent.path if intent.path.startswith(b"/") else paths.join(rooted.workspace, intent.path)
+    return paths.parse(absolute, roots)
+
+
+def _judge_at(place: Place, intent: OpenIntent) -> Verdict:
+    """What became of the intent, by the file; the rest of an append that stopped half-way is added."""
+    if place.stat is None:
+        return judge(intent, None)
+    fd = os.open(place.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.dir_fd)
+    with open(fd, "rb") as file:
+        found = stamps.of(os.fstat(fd))
+        if found.size <= limits.EDIT_MAX_BYTES:
+            verdict = judge(intent, file.read(), found)
+        elif intent.appends and intent.before.exists and intent.before.size_bytes is not None:
+            file.seek(intent.before.size_bytes)
+            verdict = judge_tail(intent, file.read(limits.EDIT_MAX_BYTES))
+        else:
+            verdict = judge_unread(intent, found)
+    if verdict is Verdict.COMPLETED:
+        _complete(place, intent, found)
+    return verdict
+
+
+def _complete(place: Place, intent: OpenIntent, found: Stamp) -> None:
+    target = Target(place.dir_fd, place.name, os.fsdecode(intent.path))
+    append.append(target, rest(intent, found.size), expected=found, create_mode=None, refuse_hardlinks=False)
+
+
+def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
+    """Remove temporary files of ours that hold what history has, or what never became true. Others may hold a save."""
+    known = {image.sha for image in (intent.before, intent.after) if image.sha is not None}
+    removed: list[bytes] = []
+    listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.dir_fd)
+    try:
+        for name in find_leftovers(listing):
+            if _sha_of(place.dir_fd, name) in known:
+                temps.remove(place.dir_fd, name)
+                removed.append(name)
+    finally:
+        os.close(listing)
+    return tuple(removed)
+
+
+def _sha_of(dir_fd: int, name: bytes) -> bytes | None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+    with open(fd, "rb") as file:
+        data = file.read(limits.EDIT_MAX_BYTES + 1)
+    return bytes.fromhex(hash_of(data)) if len(data) <= limits.EDIT_MAX_BYTES else None
