@@ -68,8 +68,12 @@ class Client:
 
     def raw(self, line: bytes) -> bytes:
         """Send a line, return the next one."""
-        self._sock.sendall(line)
+        self.send(line)
         return self._file.readline()
+
+    def send(self, line: bytes) -> None:
+        """Send a line, and wait for nothing."""
+        self._sock.sendall(line)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method; an error answer ends the benchmark."""

@@ -11,11 +11,13 @@ TYPE_CHECKING = False  # see failures.py
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_EPILOG = """exit codes: 0 done; 1 the call failed; 2 usage or configuration; 3 no daemon;
+_EPILOG = """options stand behind the command; --json, --dry-run, --operator and --timeout before it, too
+exit codes: 0 done; 1 the call failed; 2 usage or configuration; 3 no daemon;
 4 confirmation needed or declined; 130 interrupted.
 search and find as rg: 0 matched; 1 nothing matched; 2 any error"""
 
 _AS_RG = frozenset({"search", "find"})
+_BEFORE = ("--json", "--dry-run", "--operator", "--timeout")  # these may stand before the command, too
 
 
 def main(argv: "Sequence[str] | None" = None) -> int:
@@ -84,15 +86,42 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse(argv: "Sequence[str] | None") -> argparse.Namespace:
-    """Parse a command line; options may stand between words (`arguments`), which argparse alone does not allow."""
-    words = sys.argv[1:] if argv is None else list(argv)
+    """Parse a command line; options may stand between words (`arguments`), and those that most commands share before
+    the command, which argparse alone does not allow."""
+    words = _command_first(sys.argv[1:] if argv is None else list(argv))
     top = parser(words[0] if words else "")
+    if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+        top.error(_misplaced(words[0].partition("=")[0]))
     args, rest = top.parse_known_args(words)
-    if rest and (not hasattr(args, "arguments") or any(word.startswith("-") for word in rest)):
+    unknown = [word for word in rest if word.startswith("-")]
+    if unknown:
+        top.error(_unknown(args.command, unknown))
+    if rest and not hasattr(args, "arguments"):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         args.arguments += rest
     return args
+
+
+def _command_first(words: "list[str]") -> "list[str]":
+    """The words with shared options behind the command that they stand before."""
+    count = 0
+    while count < len(words) and words[count].partition("=")[0] in _BEFORE:
+        count += 2 if words[count] == "--timeout" else 1
+    return [*words[count : count + 1], *words[:count], *words[count + 1 :]]
+
+
+def _misplaced(option: str) -> str:
+    if option in _BEFORE:
+        return f"a COMMAND is missing behind {option}"
+    return f"{option} stands before the command: write picoclawctl COMMAND {option}"
+
+
+def _unknown(command: str, options: "list[str]") -> str:
+    return (
+        f"{command} takes no {' '.join(options)}; its options stand behind it, and "
+        f"picoclawctl {command} --help lists them"
+    )
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:

@@ -9,9 +9,10 @@ in samples of what will be searched: what is in every line would cost more than 
 import re
 from collections.abc import Sequence
 
-from picoclawd.index.literals import All, AnyOf, Literal, Requirement, requirement
+from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_literal, compile_search
 from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.requirements import All, AnyOf, Literal, Requirement
 
 Anchors = tuple[bytes, ...]  # a matching line holds at least one of them
 

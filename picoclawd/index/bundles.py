@@ -17,7 +17,7 @@ from picoclawd.limits import KIB
 from picoclawd.text.lines import BOM
 
 BUNDLE_BYTES = 256 * KIB  # smaller ones cost calls, larger ones make a trigram say less
-ONE_CALL_BYTES = 1024 * KIB
+ONE_CALL_BYTES = BUNDLE_BYTES  # 0.2 s at worst, for the patterns that suit bundles: nothing can stop a call
 FILES_MAX = 4096  # of small files: what one call may find is bounded too
 
 # Takes a text, and where its files start and the last one ends; gives which files have matching lines, and how many.

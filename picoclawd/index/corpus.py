@@ -14,11 +14,11 @@ from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, jo
 from picoclawd.index.columns import COLUMN_BYTES, Column
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
 from picoclawd.index.groups import Group
-from picoclawd.index.literals import Query
 from picoclawd.index.matrix import Matrix
 from picoclawd.index.noting import Noting
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.places import Cover, Part, Places
+from picoclawd.index.requirements import Query
 from picoclawd.index.trust import Facts, Trust
 
 _FILE_BYTES = 300  # of a joined file: its path, its facts, its place

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from picoclawd.index.literals import Query
+from picoclawd.index.requirements import Query
 
 
 class Matrix(Protocol):

@@ -15,7 +15,7 @@ Find = Callable[[bytes, int, int], list[Span]]
 # What would see past its line when many lines are matched at once: the ends of the text, `^` and `$` made to mean
 # these, and \C, which is any byte, also a newline. A false alarm costs only speed.
 _SEES_PAST_LINE = re.compile(r"(?<!\\)(?:\\\\)*\\[AzC]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
-BUNDLE_COST = 120  # instructions: a bundle takes at most half a second of RE2's slowest engine, which is rarely met
+BUNDLE_COST = 120  # instructions: a bundle takes at most 0.2 s of RE2's slowest engine, which is rarely met
 _NOT_LITERAL = frozenset(".+*?()|[^${\n")
 _CONTROLS = {"a": "\a", "f": "\f", "r": "\r", "t": "\t", "v": "\v"}
 

@@ -81,20 +81,36 @@ def piece_bytes(cost: int) -> int:
     return max(_PIECE_MIN_BYTES, min(most, _PIECE_MAX_BYTES))
 
 
-def affordable(total: int, first: int, seconds_for: Callable[[int], float]) -> int:
+def affordable(total: int, first: int, seconds_for: Callable[[int, int], float]) -> int:
     """How many of so many bytes to search in one go: all, unless the pattern shows on a part of them to be slow.
 
-    `seconds_for` searches so many bytes, `first` of them to begin with, and tells what that took. RE2 builds its
-    automaton as it goes: the first part may take long for that, the second does only if there is no end to it.
+    `seconds_for` searches from one place to another and tells what that took; `first` bytes are never too many for it.
+    RE2 builds its automaton as it goes: the first part may take long for that, the second does only if there is no end
+    to it. It also gives up the automaton in the middle of a text that turns hostile, and begins anew with its slowest
+    engine: so what follows is searched in small parts before it is searched as one with what is known to be fair.
     """
     size = first
     while size < total:
-        seconds = seconds_for(size)
+        seconds = seconds_for(0, size)
         is_first = size == first
         if seconds > (_FIRST_S if is_first else _LATER_S) and size < seconds * _SLOW_BYTES_PER_S:
             return size
-        size *= 2 if is_first else 4
+        following = min(size * (2 if is_first else 4), total)
+        if _turns_slow(size, following, first, seconds_for):
+            return size
+        size = following
     return total
+
+
+def _turns_slow(start: int, end: int, step: int, seconds_for: Callable[[int, int], float]) -> bool:
+    """Whether the pattern is slow anywhere between two places; each step may be slow alone, but not many in a row."""
+    owed = 0.0
+    for pos in range(start, end, step):
+        stop = min(pos + step, end)
+        owed = max(0.0, owed + seconds_for(pos, stop) - (stop - pos) / _SLOW_BYTES_PER_S)
+        if owed > _FIRST_S:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

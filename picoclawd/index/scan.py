@@ -158,6 +158,8 @@ class _Scan:
         """Search a whole file as one text; find each line that a match spans, once."""
         piece = Piece(data, len(BOM) if data.startswith(BOM) else 0, len(data))
         self._cut_whole(piece)
+        if self._is_over():
+            return
         text = piece.text
         shown = -1  # where the last line that was found ends
         for start, stop in self._pattern.spans(text, piece.end, self._encoding):
@@ -196,7 +198,7 @@ class _Scan:
         """Search the one line that the piece is, as far as it is kept, and as far as a slow pattern gets."""
         length = piece.line_end(0)
         kept = kept_bytes(piece.text, length, LINE_MAX_BYTES)
-        afforded = affordable(kept, self._size, lambda size: self._seconds_for(piece.text[: size + 1], size))
+        afforded = affordable(kept, self._size, lambda pos, end: self._seconds_for(piece.text, pos, end))
         if self._is_over():
             return
         if (kept := kept_bytes(piece.text, kept, afforded)) < length:
@@ -204,20 +206,25 @@ class _Scan:
             piece.cut(kept)
         self._search(piece, run, offset)
 
-    def _seconds_for(self, text: bytes, end: int) -> float:
+    def _seconds_for(self, text: bytes, pos: int, end: int) -> float:
         """Search a part of a text only to learn how long that takes; no time is too long when the scan is over."""
         if self._is_over():
             return inf
+        part = text[pos : end + 1]
         started = thread_time()
         if self._pattern.multiline:
-            next(self._pattern.spans(text, end, self._encoding), None)
+            for _ in self._pattern.spans(part, end - pos, self._encoding):
+                if self._is_over():
+                    return inf
         else:
-            next(self._pattern.hits(text, end, self._encoding), None)
+            next(self._pattern.hits(part, end - pos, self._encoding), None)
         return thread_time() - started  # of the processor: time spent waiting for it says nothing
 
     def _cut_whole(self, piece: Piece) -> None:
         """Leave out the lines that a slow pattern would not get to in time, and count them."""
-        afforded = affordable(piece.end, self._size, lambda size: self._seconds_for(piece.text[: size + 1], size))
+        afforded = affordable(piece.end, self._size, lambda pos, end: self._seconds_for(piece.text, pos, end))
+        if self._is_over():
+            return
         if afforded < piece.end:
             kept = piece.text.rfind(b"\n", 0, afforded) + 1 or kept_bytes(piece.text, piece.end, afforded)
             self._truncated_lines += piece.text.count(b"\n", kept) + (not piece.text.endswith(b"\n"))

@@ -10,8 +10,9 @@ from picoclawd.index.anchors import choose
 from picoclawd.index.bundles import Bundle
 from picoclawd.index.corpus import Corpus, Selection
 from picoclawd.index.groups import Group
-from picoclawd.index.literals import requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.requirements import trigram_query
 
 UNFILTERED = 50  # files: a page of what is everywhere is full before a filter pays
 _WINDOW_MAX = 12_800  # files that are filtered at once

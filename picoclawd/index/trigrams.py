@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from picoclawd.index.literals import TRIGRAM_MULTIPLIERS, Query
+from picoclawd.index.requirements import TRIGRAM_MULTIPLIERS, Query
 from picoclawd.limits import KIB
 
 _HASHES = 1 << 16
@@ -105,7 +105,7 @@ def _chunks(data: bytes) -> Iterator[bytes]:
 
 
 def _hashes(chunk: bytes) -> npt.NDArray[np.uint16]:
-    """The hash of each trigram in order, as `literals` has it: 16 bits of sums and products are a hash."""
+    """The hash of each trigram in order, as `requirements` has it: 16 bits of sums and products are a hash."""
     numbers = np.frombuffer(chunk.lower(), np.uint8).astype(np.uint16)
     first, second, third = (np.uint16(multiplier) for multiplier in TRIGRAM_MULTIPLIERS)
     hashes = numbers[:-2] * first

@@ -106,7 +106,7 @@ def foreseen_content(old: Old, plan: Plan) -> bytes | None:
         case Replace(data):
             return data
         case Append(data):
-            return old.data + data if old.size <= limits.SHA256_MAX_BYTES else None
+            return _appended(old, data)
         case Retrieve(_, _, data):
             return data
         case Remove():
@@ -118,6 +118,11 @@ def foreseen_content(old: Old, plan: Plan) -> bytes | None:
 def hash_of(data: bytes) -> str:
     """The sha256 of a content as clients see it."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _appended(old: Old, data: bytes) -> bytes | None:
+    """The file with these bytes behind it; None where it is too large to be hashed."""
+    return old.data + data if old.size + len(data) <= limits.SHA256_MAX_BYTES else None
 
 
 def _history_action(old: Old, plan: Plan) -> Action:
@@ -170,7 +175,7 @@ def _make(
             commit.read_back(target, data)
             return _Made(done.stamp, data)
         case Append(data, refuse_hardlinks):
-            whole = old.data + data if old.size + len(data) <= limits.SHA256_MAX_BYTES else None
+            whole = _appended(old, data)
             done = commit.append(
                 target,
                 data,

@@ -16,9 +16,10 @@ from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.corpus import Corpus, Selection
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
-from picoclawd.index.literals import requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.pattern import SearchPattern
+from picoclawd.index.requirements import trigram_query
 from picoclawd.index.scan import End, Row, Want
 from picoclawd.index.tally import Tally
 from picoclawd.index.trust import Facts

@@ -30,7 +30,7 @@ from picoclawd.workspace.confirm import Confirmations, Granted, Question, Target
 from picoclawd.workspace.editors import Editors
 from picoclawd.workspace.events import Author, Change
 from picoclawd.workspace.journal import Attribution, Journal
-from picoclawd.workspace.plans import Compute, Keep, Old, Plan, Remove
+from picoclawd.workspace.plans import Append, Compute, Keep, Old, Plan, Remove
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.tasks import Task
 
@@ -303,8 +303,9 @@ def _foreseen(old: Old, plan: Plan) -> Changed:
     whole = applying.foreseen_content(old, plan)
     action: Literal["created", "replaced", "appended", "removed", "unchanged"] = applying.action_of(old, plan)
     written = applying.bytes_to_write(plan)
+    size = old.size + written if isinstance(plan, Append) else len(whole or b"")
     sha256 = None if whole is None else applying.hash_of(whole)
-    return Changed(action, old.real, len(whole or b""), written, sha256, old.hardlinks)
+    return Changed(action, old.real, size, written, sha256, old.hardlinks)
 
 
 def diff_of(given: str, old: Old, plan: Plan) -> str:

@@ -39,6 +39,47 @@ def test_wrong_usage_is_exit_code_2(argv: list[str], lonely: Path, capsys: pytes
     assert "usage: picoclawctl" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "before",
+    [["--json"], ["--dry-run"], ["--timeout", "5"], ["--timeout=5"], ["--timeout", "5", "--json", "--dry-run"]],
+)
+def test_what_most_commands_share_may_stand_before_the_command(before: list[str]) -> None:
+    command = ["edit", "a.txt", "--old", "x", "--new", "y"]
+    assert main.parse([*before, *command]) == main.parse([*command, *before])
+
+
+def test_a_call_goes_to_the_operator_wherever_that_is_said() -> None:
+    assert main.parse(["--operator", "call", "ping", "a=1"]) == main.parse(["call", "ping", "a=1", "--operator"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["--old", "x", "edit", "a.txt"], "--old stands before the command: write picoclawctl COMMAND --old"),
+        (["--limit=5", "ls"], "--limit stands before the command: write picoclawctl COMMAND --limit"),
+        (["--dry-run", "read", "x"], "read takes no --dry-run"),
+        (["ls", "--operator"], "picoclawctl ls --help lists them"),
+        (["--json"], "a COMMAND is missing behind --json"),
+        (["--timeout", "5"], "a COMMAND is missing behind --timeout"),
+        (["--timeout"], "a COMMAND is missing behind --timeout"),
+    ],
+)
+def test_an_option_in_the_wrong_place_is_told_where_it_goes(
+    argv: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.parse(argv)
+    assert caught.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_help_is_shown_behind_a_shared_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.parse(["--json", "edit", "--help"])
+    assert caught.value.code == 0
+    assert "--dry-run" in capsys.readouterr().out
+
+
 def test_a_wrong_word_is_exit_code_2_even_without_a_daemon(lonely: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["call", "ping", "oops"]) == 2
     assert "key=value" in capsys.readouterr().err

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,7 @@ from picoclawd.history.query import Filter
 from picoclawd.history.store import History
 from picoclawd.workspace import settling
 from picoclawd.workspace.workspace import Records
-from tests.conftest import needs
-from tests.crashes import Crashes
+from tests.crashes import Crashes, crashes_of
 from tests.house import House
 
 OLD = "".join(f"line {number} of the old text\n" for number in range(300))
@@ -58,13 +56,8 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def crashes() -> Iterator[Crashes]:
-    needs("strace")
-    root = Path(__file__).parents[2]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.e2e.tool_child"], stdin=pipe, stdout=pipe, text=True, cwd=root
-    ) as child:
-        yield Crashes(child)
+    with crashes_of("tests.e2e.tool_child") as made:
+        yield made
 
 
 def prepare(workspace: Path, case: Case) -> None:

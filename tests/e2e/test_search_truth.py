@@ -1,6 +1,7 @@
 """Whatever another process does to the workspace, searches and listings say what a fresh walk and scan say."""
 
 import os
+import random
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -259,25 +260,21 @@ def test_three_agents_see_each_others_changes_at_once(tmp_path: Path) -> None:
             assert names["data"]["results"] == [{"path": f"src/new{number}.py"}]
 
 
-def test_a_cancelled_search_is_answered_soon_and_others_are_served(tmp_path: Path) -> None:
+def test_a_hostile_search_is_cancelled_in_the_middle_and_others_are_served_until_then(tmp_path: Path) -> None:
+    """It would run into its deadline of 30 s: a stalled reader, or a cancellation that waits, would find it ended."""
     with Daemon(tmp_path) as daemon, daemon.client() as searcher, daemon.client() as reader:
-        for number in range(200):
-            daemon.write(f"big/{number}.txt", ("abababbaab" * 12 + "\n") * 500)
+        dice = random.Random(1)
+        for number in range(60):
+            letters = format(dice.getrandbits(200_000), "0200000b").translate({48: "a", 49: "b"})
+            lines = [letters[start : start + 1000] for start in range(0, len(letters), 1000)]
+            daemon.write(f"big/{number}.txt", "\n".join(["x c z", *lines]))
         daemon.write("small.txt", "x\n")
-        queries = [{"pattern": "(a|b)*[ab]{120}(x|y)|.*b.{60}z", "file_pattern": "*"}]
+        queries = [{"pattern": "[ab]*a[ab]{400}c|x.{60}z", "file_pattern": "*"}]
         number = searcher.start("find_files", {"queries": queries})
-        end = time.monotonic() + 0.3
-        slowest = 0.0
-        while time.monotonic() < end:
-            began = time.monotonic()
-            reader.call("read_file", path="small.txt")
-            slowest = max(slowest, time.monotonic() - began)
-        assert slowest < 1  # 0.02 s on a machine that does nothing else
+        for _ in range(100):
+            assert "x\n" in reader.call("read_file", path="small.txt")["content"]
         searcher.send(b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}\n' % number)
-        began = time.monotonic()
-        message = searcher.answer(number)
-        assert time.monotonic() - began < 2  # 0.1 s on a machine that does nothing else
-        assert "result" in message or message["error"]["code"] == -32800
+        assert searcher.answer(number)["error"]["code"] == -32800
 
 
 def test_the_status_tells_how_far_the_index_is(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
-"""A process that forks a child for each line on its standard input: the child stops itself, then makes one tool call.
+"""The children of `crashes.serve` that make one tool call: `action` is the tool, `new` its parameters as JSON.
 
-A line is JSON: {"folder": workspace, "action": tool, "new": parameters as JSON}. The child's pid is printed as soon as
-it stands still; how it ended (os.waitpid's status) when it has ended. All that a call does is done in one thread, but
-for what history writes, so that its system calls can be counted. The history is in the folder `<workspace>-state`.
+The history is in the folder `<workspace>-state`; but for what it writes, all is done in one thread.
 """
 
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +14,7 @@ import trio
 from picoclawd.files.threads import ArgsT, Lane, ResultT, Threads
 from picoclawd.history.store import History
 from picoclawd.workspace.workspace import Records
+from tests.crashes import serve
 from tests.house import House
 
 
@@ -41,17 +39,5 @@ def run_child(folder: str, action: str, new: str) -> None:
     os._exit(0)
 
 
-def main() -> None:
-    """Serve the lines."""
-    for line in sys.stdin:
-        order = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            run_child(order["folder"], order["action"], order["new"])
-        os.waitpid(pid, os.WUNTRACED)
-        print(pid, flush=True)
-        print(os.waitpid(pid, 0)[1], flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(run_child)

@@ -1,16 +1,11 @@
-"""A process that forks a child for each line on its standard input: the child stops itself, then makes one commit.
+"""The children of `crashes.serve` that make one commit: `action` is "replace", "create" or "append"."""
 
-A line is JSON: {"folder": path, "action": "replace" | "create" | "append", "new": text}. The child's pid is printed
-as soon as it stands still; how it ended (os.waitpid's status) when it has ended.
-"""
-
-import json
 import os
 import signal
-import sys
 
 from picoclawd.files import linux, stamps
 from picoclawd.files.commit import Target, append, create, replace
+from tests.crashes import serve
 
 
 def make_commit(fd: int, action: str, new: bytes) -> None:
@@ -34,18 +29,6 @@ def run_child(folder: str, action: str, new: str) -> None:
     os._exit(0)
 
 
-def main() -> None:
-    """Serve the lines."""
-    linux.ignore_lease_signal()
-    for line in sys.stdin:
-        order = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            run_child(order["folder"], order["action"], order["new"])
-        os.waitpid(pid, os.WUNTRACED)
-        print(pid, flush=True)
-        print(os.waitpid(pid, 0)[1], flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    linux.ignore_lease_signal()
+    serve(run_child)

@@ -3,8 +3,6 @@
 import functools
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +12,7 @@ import trio
 from picoclawd.files import commit, stamps, temps
 from picoclawd.files.locks import LockTable
 from picoclawd.files.threads import Lane, Threads
-from tests.conftest import needs
-from tests.crashes import Crashes
+from tests.crashes import Crashes, crashes_of
 from tests.files.conftest import Folder
 
 OLD, NEW = "old bytes, of some length\n" * 400, "the new ones\n" * 1000
@@ -23,12 +20,8 @@ OLD, NEW = "old bytes, of some length\n" * 400, "the new ones\n" * 1000
 
 @pytest.fixture(scope="module")
 def crashes() -> Iterator[Crashes]:
-    needs("strace")
-    command = [sys.executable, "-m", "tests.files.crash_child"]
-    root = Path(__file__).parents[2]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root) as process:
-        yield Crashes(process)
+    with crashes_of("tests.files.crash_child") as made:
+        yield made
 
 
 def _is_whole(action: str, left: str | None) -> bool:

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import stat
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -256,10 +257,9 @@ def test_a77_links_to_here_and_above_lead_to_the_one_file(sandbox: Sandbox, kind
 @both_resolvers
 @pytest.mark.parametrize("name", ["deep", "deep_deep_deep_deep"])
 def test_a78_a_tree_deeper_than_the_longest_path_does_no_harm(sandbox: Sandbox, kind: ResolverKind, name: str) -> None:
-    dig(sandbox.ws, name, 1200)
     step = name + "/"
-    (sandbox.top / "ws" / name / "link").symlink_to(step * 200 + "link2")
-    with sandbox.rooted(kind) as rooted, no_leaks():
+    with dug(sandbox.ws, name, 1200), sandbox.rooted(kind) as rooted, no_leaks():
+        (sandbox.top / "ws" / name / "link").symlink_to(step * 200 + "link2")
         assert read(rooted, sandbox, step * 50 + "needle") == b""
         for given in (step * 1200 + "needle", step * 300 + "needle", f"{name}/link"):
             with pytest.raises(Fault) as fault:
@@ -268,11 +268,19 @@ def test_a78_a_tree_deeper_than_the_longest_path_does_no_harm(sandbox: Sandbox, 
         with pytest.raises(Fault) as fault:
             rooted.place(sandbox.path(f"{name}/link/new.txt"), make_parents=True)
         assert slug_of(fault) is Slug.INVALID_PATH
-    fill_in(sandbox.ws, name)
 
 
-def dig(workspace: bytes, name: str, levels: int) -> None:
+@contextmanager
+def dug(workspace: bytes, name: str, levels: int) -> Iterator[None]:
     """Make directories in each other; level 50 and the last hold `needle`, level 201 a link to far below."""
+    try:
+        _dig(workspace, name, levels)
+        yield
+    finally:  # rmtree would recurse once a level
+        subprocess.run(["rm", "-rf", os.path.join(workspace, os.fsencode(name))], check=True)
+
+
+def _dig(workspace: bytes, name: str, levels: int) -> None:
     fd = os.open(workspace, os.O_RDONLY)
     for level in range(1, levels + 1):
         os.mkdir(name, dir_fd=fd)
@@ -284,19 +292,6 @@ def dig(workspace: bytes, name: str, levels: int) -> None:
         if level == 201:
             os.symlink(f"{name}/" * 200 + name, "link2", dir_fd=fd)
     os.close(fd)
-
-
-def fill_in(workspace: bytes, name: str) -> None:
-    """Remove what `dig` made, from the top: what removes trees for us may not reach its bottom."""
-    here = Path(os.fsdecode(workspace))
-    while (here / name).exists():
-        for left in ("needle", "link", "link2"):
-            (here / name / left).unlink(missing_ok=True)
-        if (here / name / name).exists():
-            (here / name / name).rename(here / "next")
-        (here / name).rmdir()
-        if (here / "next").exists():
-            (here / "next").rename(here / name)
 
 
 @both_resolvers

@@ -7,7 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from picoclawd.errors import Fault
-from picoclawd.index.literals import (
+from picoclawd.index.literals import requirement
+from picoclawd.index.matcher import compile_search
+from picoclawd.index.requirements import (
     ALTERNATIVES_MAX,
     ANYTHING,
     EVERYTHING,
@@ -16,10 +18,8 @@ from picoclawd.index.literals import (
     Literal,
     Query,
     Requirement,
-    requirement,
     trigram_query,
 )
-from picoclawd.index.matcher import compile_search
 from picoclawd.index.scan import EXISTS, scan_file
 
 # A pattern, and a text that it should match: a random text alone hardly ever would.
@@ -283,21 +283,6 @@ def test_no_depth_of_groups_and_no_length_overflows() -> None:
     assert requirement("abcd" * 1000) == literal("abcd" * 1000)
     assert isinstance(trigram_query(requirement("(?i)ks[ab](x|y)?." * 200)), Query)
     assert requirement("a{" + "9" * 5000 + "}") == ANYTHING
-
-
-def test_the_query_of_a_literal_is_its_folded_trigrams() -> None:
-    assert trigram_query(literal("ab")) == EVERYTHING
-    assert trigram_query(literal("ABCD")) == trigram_query(Literal(b"abcd", folded=True))
-    assert len(trigram_query(literal("abcabca")).hashes) == 3
-    assert trigram_query(all_of("abc", "bcd", "x")) == trigram_query(literal("abcd"))
-
-
-def test_the_query_of_alternatives_asks_once_for_what_all_need() -> None:
-    query = trigram_query(any_of("xfoo", "yfoo"))
-    assert query.hashes == trigram_query(literal("foo")).hashes
-    assert query.choices == ((trigram_query(literal("xfo")), trigram_query(literal("yfo"))),)
-    assert trigram_query(any_of("foo", "ab")) == EVERYTHING
-    assert trigram_query(any_of("foo", "food")) == trigram_query(literal("foo"))
 
 
 def test_most_of_the_random_patterns_match_their_texts() -> None:

@@ -69,13 +69,13 @@ def test_a_piece_is_smaller_for_a_costlier_pattern() -> None:
     assert [piece_bytes(cost) for cost in (0, 10, 64, 10_000)] == [256 * KIB, 256 * KIB, 64 * KIB, 2 * KIB]
 
 
-def at_speed(bytes_per_s: float) -> Callable[[int], float]:
-    return lambda size: size / bytes_per_s
+def at_speed(bytes_per_s: float) -> Callable[[int, int], float]:
+    return lambda pos, end: (end - pos) / bytes_per_s
 
 
 def test_a_fast_pattern_affords_all() -> None:
     assert affordable(1 << 20, 4096, at_speed(100e6)) == 1 << 20
-    assert affordable(1 << 30, 4096, at_speed(100e6)) == 1 << 30
+    assert affordable(1 << 30, 1 << 18, at_speed(100e6)) == 1 << 30
 
 
 def test_a_slow_pattern_affords_what_shows_that_it_is_slow() -> None:
@@ -84,7 +84,30 @@ def test_a_slow_pattern_affords_what_shows_that_it_is_slow() -> None:
 
 
 def test_a_pattern_that_is_slow_at_first_only_affords_all() -> None:
-    assert affordable(1 << 20, 4096, lambda size: 0.03 if size == 4096 else size / 100e6) == 1 << 20
+    assert affordable(1 << 20, 4096, lambda pos, end: 0.03 if end == 4096 else (end - pos) / 100e6) == 1 << 20
+
+
+@pytest.mark.parametrize("turn", [5_000, 100_000, 900_000])
+def test_a_text_that_turns_hostile_is_never_searched_in_one_with_what_is_fair(turn: int) -> None:
+    """Where it does, what is searched at once takes no longer than its fair part and some first pieces."""
+    asked: list[tuple[int, int]] = []
+
+    def seconds_for(pos: int, end: int) -> float:
+        asked.append((pos, end))
+        return 1e-8 * (min(end, turn) - pos) + 4e-5 * max(0, end - max(pos, turn))
+
+    assert affordable(1 << 20, 4096, seconds_for) <= turn
+    assert all(end - max(pos, turn) <= 4096 for pos, end in asked)
+    assert sum(max(0, end - max(pos, turn)) for pos, end in asked) <= 2 * 4096
+
+
+def test_a_part_that_is_slow_alone_is_forgiven() -> None:
+    """As where other letters begin, for which the automaton must be built, too."""
+
+    def seconds_for(pos: int, end: int) -> float:
+        return 0.03 * (pos < 100_000 < end and end - pos == 4096) + (end - pos) / 100e6
+
+    assert affordable(1 << 20, 4096, seconds_for) == 1 << 20
 
 
 def stream(data: bytes, sizes: list[int]) -> Callable[[int], bytes]:

@@ -100,7 +100,7 @@ def generated(seed: int, words: list[str]) -> str:
 
 SEEDS = [
     pytest.param(range(start, start + 25), marks=[pytest.mark.slow] if start >= 50 else [], id=f"from-{start}")
-    for start in range(0, 250, 25)
+    for start in range(0, 1000, 25)
 ]
 
 

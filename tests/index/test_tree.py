@@ -19,6 +19,7 @@ from picoclawd.index.listing import Kind, Skipped
 from picoclawd.index.pathblob import order_key
 from picoclawd.index.tree import Tree
 from picoclawd.index.trust import Trust
+from tests.depths import dug
 from tests.index.grown import Grown
 from tests.index.truth import TICK_NS, PlainHiding, difference, make_tree
 
@@ -135,42 +136,15 @@ def test_a77_diamonds_of_links_cost_nothing(grown: Grown) -> None:
     assert grown.tree.verify(b"").looked == 26
 
 
-def _dig(root: Path, levels: int) -> None:
-    """Nest directories `d` by relative steps, as a path of that length cannot be given; a `needle` at 50 and below."""
-    fd = os.open(root, os.O_RDONLY)
-    for level in range(1, levels + 1):
-        os.mkdir("d", dir_fd=fd)
-        below = os.open("d", os.O_RDONLY, dir_fd=fd)
-        os.close(fd)
-        fd = below
-        if level in (50, levels):
-            os.close(os.open("needle", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
-    os.close(fd)
-
-
-def _fill(root: Path, levels: int) -> None:
-    """Take what was dug away again, level by level from above: rmtree would recurse."""
-    for _ in range(levels):
-        inner = root / "d"
-        (root / "old").mkdir(exist_ok=True)
-        inner.rename(root / "old/d")
-        for name in os.listdir(root / "old/d"):
-            (root / "old/d" / name).rename(root / name)
-        shutil.rmtree(root / "old")
-
-
 @pytest.mark.parametrize("levels", [255, 256, 1_500])
 def test_a78_what_is_too_deep_is_counted_and_the_rest_is_found(grown: Grown, levels: int) -> None:
-    _dig(grown.root, levels)
-    try:
+    with dug(grown.root, levels, (50, levels)):
         names = grown.names()
         shallow = b"d/" * 50 + b"needle"
         deep = [b"d/" * 255 + b"needle"] if levels == 255 else []
         assert names.files.lines() == [*deep, shallow]
         assert names.skipped == Skipped(too_deep=0 if levels == 255 else 1)
         assert grown.walked()[1] == names.skipped
-    finally:
-        _fill(grown.root, levels)
 
 
 def test_a79_what_was_removed_or_moved_outside_is_gone(grown: Grown) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from picoclawd.index.literals import EVERYTHING, Literal, Query, requirement, trigram_query
+from picoclawd.index.literals import requirement
+from picoclawd.index.requirements import EVERYTHING, Literal, Query, trigram_query
 from picoclawd.index.trigrams import TrigramMatrix, TrigramStatistics
 from picoclawd.limits import KIB, MIB
 from tests.index.test_literals import FEW, MANY, SEARCHES, is_found

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from picoclawd.index.contents import Allowance, Contents, Text, Trouble
 from picoclawd.index.corpus import Corpus, Selection
-from picoclawd.index.literals import Query, requirement, trigram_query
+from picoclawd.index.literals import requirement
 from picoclawd.index.matcher import compile_search
+from picoclawd.index.requirements import Query, trigram_query
 from picoclawd.index.scan import COUNT, never, scan_file
 from picoclawd.index.sifting import sift
 from picoclawd.index.tally import Tally

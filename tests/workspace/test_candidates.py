@@ -1,6 +1,5 @@
 """Which files a search looks at: from the tree and from a walk alike."""
 
-import os
 import random
 from collections.abc import Callable
 
@@ -8,7 +7,7 @@ import pytest
 import trio
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.workspace.scope import Candidates, OutOfTimeError, Place
+from picoclawd.workspace.scope import Candidates, OutOfTimeError
 from tests.house import House
 
 FORMS = ("", "a", "b/", "*.x", "*a*", "a/**", "**/b/*.y", "{a,b}.x", "[ab]?.*", "c/d", "\n", "é")
@@ -87,16 +86,6 @@ async def test_a_directory_outside_that_was_exchanged_for_a_link_is_not_walked(
     (outside / "open").symlink_to("closed")
     with pytest.raises(Fault):
         await finder.find(place, "", None, no_poll)
-
-
-def test_equal_names_have_equal_identities() -> None:
-    place = Place(b"/ws", b"", inside=True)
-    one = Candidates(place, [b"a", b"b"], "verified")
-    assert one.identity == Candidates(place, [b"a", b"b"], "watched").identity
-    assert one.identity != Candidates(place, [b"b", b"a"], "verified").identity
-    assert place.shown(b"a") == b"a"
-    assert Place(b"/out", b"", inside=False).shown(b"a") == b"/out/a"
-    assert os.fsdecode(place.absolute(b"a")) == "/ws/a"
 
 
 async def test_a_link_that_leads_to_a_file_only_now_is_searched(house: House, nursery: trio.Nursery) -> None:

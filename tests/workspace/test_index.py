@@ -9,7 +9,7 @@ import trio
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.index.contents import Allowance, Text
-from picoclawd.index.literals import Literal, trigram_query
+from picoclawd.index.requirements import Literal, trigram_query
 from picoclawd.index.scan import never
 from picoclawd.workspace.index import Known
 from picoclawd.workspace.workspace import Options
