@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from msgspec import UNSET
 
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access, Allow
 from picoclawd.files.threads import Lane
 from picoclawd.history.query import Filter
@@ -15,7 +16,10 @@ from picoclawd.tools._history_params import Data, Params, VersionData
 from picoclawd.tools._spec import Call, FileRows, Plain, Result, Settings
 from picoclawd.tools._times import local_time, parse_time
 from picoclawd.workspace import recorded
+from picoclawd.workspace.journal import name_of
 from picoclawd.workspace.tasks import unknown_task
+
+_REFUSED = (Slug.PROTECTED_PATH, Slug.OUTSIDE_WORKSPACE)
 
 AGENT_LIMIT = 24
 OPERATOR_LIMIT = 1000
@@ -29,20 +33,20 @@ class _Page:
     more: bool
 
 
-async def listed(call: Call[Settings], params: Params, names: Sequence[bytes] | None) -> Result:
-    """The page that was asked for. `names` are the files, as history calls them; None for all.
+async def listed(call: Call[Settings], params: Params, given: Sequence[WsPath] | None) -> Result:
+    """The page that was asked for, of the given files; None for all.
 
-    Raises: invalid_params, unknown_task, history_unavailable.
+    Raises: invalid_params, unknown_task, history_unavailable, and what the policy says to a path.
     """
-    wanted = _filter(call, params, names)
+    wanted = _filter(call, params)
     most = OPERATOR_LIMIT if call.actor.is_operator else AGENT_LIMIT
     limit = most if params.limit is UNSET else min(params.limit, most)
     known = wanted.task_id is None or call.workspace.tasks.knows(wanted.task_id)
-    page = await call.workspace.threads.run(Lane.READ, _page, call, wanted, limit, known)
+    page = await call.workspace.threads.run(Lane.READ, _page, call, wanted, given, limit, known)
     return _result(call, page)
 
 
-def _filter(call: Call[Settings], params: Params, names: Sequence[bytes] | None) -> Filter:
+def _filter(call: Call[Settings], params: Params) -> Filter:
     from_ns = None if params.from_ is UNSET else parse_time("from", params.from_)
     to_ns = None if params.to is UNSET else parse_time("to", params.to)
     if from_ns is not None and to_ns is not None and from_ns >= to_ns:
@@ -53,7 +57,6 @@ def _filter(call: Call[Settings], params: Params, names: Sequence[bytes] | None)
         )
     task_id = UNSET if params.task_id is UNSET else params.task_id
     return Filter(
-        paths=names,
         task_id=None if task_id is UNSET else call.workspace.tasks.named(call.session.session_id, task_id),
         from_ns=from_ns,
         to_ns=to_ns,
@@ -61,8 +64,10 @@ def _filter(call: Call[Settings], params: Params, names: Sequence[bytes] | None)
     )
 
 
-def _page(call: Call[Settings], wanted: Filter, limit: int, known: bool) -> _Page:
+def _page(call: Call[Settings], wanted: Filter, given: Sequence[WsPath] | None, limit: int, known: bool) -> _Page:
     history = call.workspace.journal.required("file_history")
+    if given is not None:
+        wanted = replace(wanted, paths=[_name(call, path) for path in given])
     if wanted.task_id is not None and not known and not history.versions(Filter(task_id=wanted.task_id), 1):
         raise unknown_task(wanted.task_id)
     found: list[Version] = []
@@ -76,6 +81,16 @@ def _page(call: Call[Settings], wanted: Filter, limit: int, known: bool) -> _Pag
             raise Fault(Slug.CANCELLED, "cancelled: the history was not read to the end.")
         wanted, size = replace(wanted, before_version=rows[-1].version), OPERATOR_LIMIT
     return _Page(found[:limit], len(found) > limit)
+
+
+def _name(call: Call[Settings], path: WsPath) -> bytes:
+    """What history calls the file. Raises: what the policy says to the path, but to operators, who see all rows."""
+    try:
+        return recorded.name_at(call.workspace.rooted, path)
+    except Fault as fault:
+        if not call.actor.is_operator or fault.slug not in _REFUSED:
+            raise
+        return name_of(call.workspace.root, path.absolute)
 
 
 def _may_know(call: Call[Settings], version: Version) -> bool:

@@ -1,20 +1,12 @@
 """file_history: what tools changed, when, for what, and what the files held."""
 
-from collections.abc import Sequence
-
 from msgspec import UNSET
 
-from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import WsPath
-from picoclawd.files.threads import Lane
 from picoclawd.tools._history_list import listed
 from picoclawd.tools._history_params import Data, Params, check, paths
 from picoclawd.tools._history_read import compared
 from picoclawd.tools._spec import READS, Call, Deferred, Result, Settings, tool
-from picoclawd.workspace import recorded
-from picoclawd.workspace.journal import name_of
-
-_REFUSED = (Slug.PROTECTED_PATH, Slug.OUTSIDE_WORKSPACE)
 
 
 @tool(
@@ -40,8 +32,7 @@ async def file_history(call: Call[Settings], params: Params) -> Result | Deferre
     given = _given(call, params)
     if params.mode == "read":
         return await compared(call, params, given or ())
-    names = None if given is None else await call.workspace.threads.run(Lane.READ, _names, call, given)
-    return await listed(call, params, names)
+    return await listed(call, params, given)
 
 
 def _given(call: Call[Settings], params: Params) -> list[WsPath] | None:
@@ -52,17 +43,3 @@ def _given(call: Call[Settings], params: Params) -> list[WsPath] | None:
         return None
     given = [params.path] if isinstance(params.path, str) else params.path
     return [call.workspace.parse(each) for each in given]
-
-
-def _names(call: Call[Settings], given: Sequence[WsPath]) -> list[bytes]:
-    """What history calls the files. Raises: what the policy says to a path, but to operators, who see all rows."""
-    return [_name(call, path) for path in given]
-
-
-def _name(call: Call[Settings], path: WsPath) -> bytes:
-    try:
-        return recorded.name_at(call.workspace.rooted, path)
-    except Fault as fault:
-        if not call.actor.is_operator or fault.slug not in _REFUSED:
-            raise
-        return name_of(call.workspace.root, path.absolute)

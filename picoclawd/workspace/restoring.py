@@ -27,6 +27,8 @@ from picoclawd.workspace.plans import Keep, Old, Plan
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.tasks import Task, Tasks, unknown_task
 
+_SIDES_MAX_BYTES = 4 * limits.MIB  # of all that is kept to show what would change: a task may touch thousands of files
+_STOPS = (Slug.CANCELLED, Slug.SHUTTING_DOWN)  # what ends the whole call, not one file's part
 _REASON = "restoring files is confirmed by a person"
 
 
@@ -62,6 +64,11 @@ class Restored:
     fault: Fault | None = None
     sides: tuple[bytes, bytes] | None = None
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the file is another one now."""
+        return self.fault is None and self.changed is not None and self.changed.action != "unchanged"
+
 
 @dataclass(frozen=True, slots=True)
 class _Look:
@@ -76,7 +83,7 @@ class _Look:
 
     @property
     def is_change(self) -> bool:
-        return self.changed is not None and self.changed.action != "unchanged"
+        return self.result.is_done
 
     @property
     def result(self) -> Restored:
@@ -136,7 +143,13 @@ class Restorer:
         if was_asked:
             looks = await self._look(wish, goal.aims)
             granted.check_again(_question(wish, goal, looks))
-        return [await self._make(wish, look, granted, was_asked) if look.is_change else look.result for look in looks]
+        done: list[Restored] = []
+        for look in looks:
+            done.append(await self._make(wish, look, granted, was_asked) if look.is_change else look.result)
+            fault = done[-1].fault
+            if fault is not None and fault.slug in _STOPS and not any(each.is_done for each in done):
+                raise fault
+        return done
 
     def _of_version(self, number: int) -> Goal:
         aim = aims.of_version(self._journal.required(f"version {number}"), number)
@@ -156,7 +169,14 @@ class Restorer:
         return Goal(b"task " + task_id.encode("utf-8", "replace"), tuple(made))
 
     async def _look(self, wish: Wish, wanted: Sequence[Aim]) -> list[_Look]:
-        return [await self._look_at(wish, aim) for aim in wanted]
+        looks: list[_Look] = []
+        room = _SIDES_MAX_BYTES
+        for aim in wanted:
+            look = await self._look_at(wish, aim)
+            if look.sides is not None:
+                room -= sum(map(len, look.sides))
+            looks.append(look if room >= 0 else replace(look, sides=None))
+        return looks
 
     async def _look_at(self, wish: Wish, aim: Aim) -> _Look:
         """What restoring one file would come to, with nothing changed."""
@@ -172,7 +192,7 @@ class Restorer:
         try:
             changed = await self._changer.change(self._request(wish, look.path, None, dry_run=True), compute)
         except Fault as fault:
-            if fault.slug in (Slug.CANCELLED, Slug.SHUTTING_DOWN):
+            if fault.slug in _STOPS:
                 raise
             return replace(look, fault=fault)
         return replace(look, changed=changed)

@@ -339,3 +339,36 @@ async def test_no_answer_and_a_no_restore_nothing(make_house: Callable[..., Hous
         assert path.read_bytes() == b"2\n"
     await house.call("restore_file", session=house.operator, version=first)
     assert path.read_bytes() == b"1\n"
+
+
+async def test_a_late_yes_counts_for_the_next_identical_call_and_for_that_alone(
+    make_house: Callable[..., House], tmp_path: Path
+) -> None:
+    house = with_history(make_house, tmp_path)
+    path = house.write("a.txt", b"0\n")
+    first = await edit(house, "a.txt", "0", "1")
+    await edit(house, "a.txt", "1", "2")
+    house.workspace.confirmations.settings = confirm.Settings(timeout_s=0.01)
+    await house.fault(Slug.CONFIRMATION_PENDING, "restore_file", version=first)
+    operator = house.operator.actor
+    (row,) = house.workspace.confirmations.pending(operator)
+    house.workspace.confirmations.answer(operator, row["id"], row["digest"], "once")
+    await house.fault(Slug.CONFIRMATION_PENDING, "restore_file", version=first, force=True)
+    await house.call("restore_file", version=first)
+    assert path.read_bytes() == b"1\n"
+    await house.call("write_file", path="a.txt", content="2\n", overwrite=True)
+    await house.fault(Slug.CONFIRMATION_PENDING, "restore_file", version=first)
+    assert path.read_bytes() == b"2\n"
+
+
+async def test_a_file_outside_that_may_be_written_is_restored_there(
+    make_house: Callable[..., House], tmp_path: Path
+) -> None:
+    house = with_history(make_house, tmp_path, allow_write=("/out/",), allow_read=("/out/",))
+    path = tmp_path / "out" / "o.txt"
+    path.write_bytes(b"0\n")
+    first = await edit(house, str(path), "0", "1")
+    removed = (await house.call("remove_file", path=str(path)))["data"]["version"]
+    for version, content in ((removed, b"1\n"), (first, b"1\n")):
+        (row,) = (await house.call("restore_file", version=version))["data"]["files"]
+        assert (row["path"], path.read_bytes()) == (str(path), content)

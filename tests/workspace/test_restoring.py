@@ -87,6 +87,24 @@ async def test_a_call_that_is_cancelled_before_the_first_file_restores_none(
     assert set(contents(house).values()) == {b"after\n"}
 
 
+async def test_a_call_that_is_cancelled_half_way_says_what_it_did(
+    make_house: Callable[..., House], tmp_path: Path
+) -> None:
+    house = with_history(make_house, tmp_path)
+    task = await a_task_on_three_files(house)
+
+    def stop(method: str, params: object) -> bool:
+        house.stop = True
+        return True
+
+    house.workspace.feed.subscribe(house, house.operator.actor, stop)
+    answer = await house.call("restore_file", task_id=task)
+    rows = answer["data"]["files"]
+    assert [row["action"] for row in rows] == ["modified", "failed", "failed"]
+    assert rows[1]["error"]["error"] == "cancelled"
+    assert contents(house) == {"a.txt": b"before\n", "b.txt": b"after\n", "ro/c.txt": b"after\n"}
+
+
 async def test_undoing_a_task_again_and_its_undo_by_another_task(
     make_house: Callable[..., House], tmp_path: Path
 ) -> None:
