@@ -69,7 +69,9 @@ class TrigramMatrix:
 
     def reset(self, column: int) -> None:
         """Empty a column, to be filled anew."""
-        if column < self._columns:  # all others are empty
+        is_new = column >= self._columns
+        self._grow(column + 1)
+        if not is_new:
             block, byte, bit = self._place(column)
             block[:, byte] &= ~bit
 

@@ -317,6 +317,18 @@ def test_a_changed_file_is_read_until_it_is_noted_again(tmp_path: Path) -> None:
         assert tree.counts("old", verified=False) == dict.fromkeys([each for each in names if each != b"3.txt"], 9)
 
 
+def test_a_column_that_is_used_again_has_forgotten_what_it_held(tmp_path: Path) -> None:
+    with text_tree(tmp_path, 0) as tree:
+        tree.write("a.txt", b"needle\n")
+        settle()
+        tree.note()
+        path = tree.write("a.txt", b"nothing\n")
+        tree.corpus.forget(path)
+        settle()
+        tree.note()
+        assert (tree.looked_at("nothing"), tree.looked_at("needle")) == ([path], [])
+
+
 def test_binary_files_are_counted_and_not_read(tmp_path: Path) -> None:
     with text_tree(tmp_path, 0) as tree:
         path = tree.write("a.bin", b"\0needle\n")
