@@ -31,8 +31,8 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPath:
-    """What a task did to one path: its first and last version there.
+class Touched:
+    """What some changes (a task's, a session's) did to one path: their first and last version there.
 
     The state to go back to is the content before `first`; `first.existed` False: there was no file. `others_after`
     is the newest version that another session or task, or somebody outside, made after `last`.
@@ -125,18 +125,22 @@ def mode_at(db: Connection, number: int, *, before: bool) -> int | None:
     return None if stamp is None else stamp.mode & _PERMISSIONS
 
 
-def task_paths(db: Connection, task_id: str) -> dict[bytes, TaskPath]:
-    """What a task did, path by path, in the order of its first changes; empty for a task that changed nothing."""
+def touched(db: Connection, wanted: Filter) -> dict[bytes, Touched]:
+    """What the changes that the filter lets through did, path by path, in the order of their first ones.
+
+    What others did is not among them: nobody undoes what happened outside on his own account. Raises: invalid_params.
+    """
+    where, values = _conditions(wanted)
     rows = db.execute(
-        f"SELECT {VERSION_COLUMNS} FROM versions v "
-        f"WHERE v.task_id = ? AND {HAPPENED} AND v.state <> 'displaced' ORDER BY v.version",
-        (task_id,),
+        f"SELECT {VERSION_COLUMNS} FROM versions v WHERE {' AND '.join(where)} "
+        "AND v.state <> 'displaced' AND v.action <> 'external' ORDER BY v.version",
+        values,
     )
     ends: dict[bytes, tuple[Version, Version]] = {}
     for row in rows:
         made = version_of(row)
         ends[made.path] = (ends.get(made.path, (made, made))[0], made)
-    return {path: TaskPath(path, *both, _others_after(db, path, task_id, both[1])) for path, both in ends.items()}
+    return {path: Touched(path, *both, _others_after(db, path, wanted, both[1])) for path, both in ends.items()}
 
 
 def outcome(db: Connection, op: str) -> Applied:
@@ -216,5 +220,8 @@ def _one(db: Connection, where: str, *values: object) -> Version | None:
     return None if row is None else version_of(row)
 
 
-def _others_after(db: Connection, path: bytes, task_id: str, since: Version) -> Version | None:
-    return _one(db, "v.path = ? AND v.version > ? AND v.task_id IS NOT ?", path, since.version, task_id)
+def _others_after(db: Connection, path: bytes, wanted: Filter, since: Version) -> Version | None:
+    """The newest change by another task or session; where neither was asked for, by somebody outside."""
+    if wanted.task_id is not None:
+        return _one(db, "v.path = ? AND v.version > ? AND v.task_id IS NOT ?", path, since.version, wanted.task_id)
+    return _one(db, "v.path = ? AND v.version > ? AND v.session_id IS NOT ?", path, since.version, wanted.session_id)

@@ -14,7 +14,7 @@ from picoclawd.files.target import Target
 from picoclawd.history import database, query, recording, settle
 from picoclawd.history.blobs import INLINE_MAX_BYTES, Blobs, Transaction
 from picoclawd.history.database import Connection, Readers
-from picoclawd.history.query import Filter, Revision, TaskPath
+from picoclawd.history.query import Filter, Revision, Touched
 from picoclawd.history.recording import Prepared
 from picoclawd.history.records import (
     Applied,
@@ -153,10 +153,10 @@ class History:
         with self._reading() as db:
             return query.mode_at(db, number, before=before)
 
-    def task_paths(self, task_id: str) -> dict[bytes, TaskPath]:
-        """What a task did to each path; with `content_before(first.version)` it is undone."""
+    def touched(self, wanted: Filter) -> dict[bytes, Touched]:
+        """What some changes did to each path; with `content_before(first.version)` they are undone."""
         with self._reading() as db:
-            return query.task_paths(db, task_id)
+            return query.touched(db, wanted)
 
     def outcome(self, op: str) -> Applied:
         """What became of the change that a client named `op`; `unknown` also while it is under way."""

@@ -3,10 +3,10 @@
 import inspect
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.rpc import events, history, people, sessions, status
+from picoclawd.rpc import events, history, people, sessions, status, undo
 from picoclawd.rpc.describe import describe_tools, openrpc
 from picoclawd.rpc.method import Exchange, Method, Params
-from picoclawd.rpc.rows import Answer, Guest, House, NoParams, Row
+from picoclawd.rpc.rows import Answer, Caller, Guest, House, NoParams, Row
 from picoclawd.tools._decode import decode
 
 
@@ -24,25 +24,27 @@ def _method(house: House, row: Row) -> Method:
             if len(params) > len(order):
                 raise Fault(Slug.INVALID_PARAMS, f"{row.name} takes at most {len(order)} parameters.", path="$")
             params = dict(zip(order, params, strict=False))
-        return row.handler(house, exchange.client, decode(row.name, row.params, params))
+        return row.handler(house, Caller(exchange.client, exchange), decode(row.name, row.params, params))
 
     async def run(exchange: Exchange, params: Params) -> object:
         answer = at_once(exchange, params)
         return await answer if inspect.isawaitable(answer) else answer
 
     waits = inspect.iscoroutinefunction(row.handler)
-    return Method(row.name, run, at_once=None if waits else at_once, operator_only=row.operator_only)
+    return Method(
+        row.name, run, at_once=None if waits else at_once, operator_only=row.operator_only, mutating=row.mutating
+    )
 
 
-def _ping(house: House, guest: Guest, params: NoParams) -> Answer:
+def _ping(house: House, caller: Caller, params: NoParams) -> Answer:
     return {"pong": True}
 
 
-def _tools_list(house: House, guest: Guest, params: NoParams) -> Answer:
+def _tools_list(house: House, caller: Caller, params: NoParams) -> Answer:
     return {"tools": describe_tools(house.toolbox, house.workspace.options.output_dir)}
 
 
-def _discover(house: House, guest: Guest, params: NoParams) -> Answer:
+def _discover(house: House, caller: Caller, params: NoParams) -> Answer:
     return openrpc(house.toolbox, [(row.name, row.summary, row.params) for row in ROWS], house.facts.version)
 
 
@@ -54,5 +56,6 @@ ROWS: tuple[Row, ...] = (
     *events.ROWS,
     *people.ROWS,
     *history.ROWS,
+    *undo.ROWS,
     *status.ROWS,
 )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from picoclawd.rpc.rows import Answer, Guest, House, Row
+from picoclawd.rpc.rows import Answer, Caller, House, Row
 
 
 class SubscribeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,20 +30,20 @@ class SinceParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     cursor: Annotated[str, msgspec.Meta(description="What events.subscribe or changes.since gave, unchanged.")]
 
 
-def _subscribe(house: House, guest: Guest, params: SubscribeParams) -> Answer:
+def _subscribe(house: House, caller: Caller, params: SubscribeParams) -> Answer:
     subscription, cursor = house.workspace.feed.subscribe(
-        guest, guest.actor, guest.notifier.notify, params.kinds, params.paths
+        caller.guest, caller.actor, caller.notifier.notify, params.kinds, params.paths
     )
     return {"subscription": subscription, "cursor": cursor}
 
 
-def _unsubscribe(house: House, guest: Guest, params: UnsubscribeParams) -> Answer:
-    house.workspace.feed.unsubscribe(guest, params.subscription)
+def _unsubscribe(house: House, caller: Caller, params: UnsubscribeParams) -> Answer:
+    house.workspace.feed.unsubscribe(caller.guest, params.subscription)
     return {"unsubscribed": params.subscription}
 
 
-def _since(house: House, guest: Guest, params: SinceParams) -> Answer:
-    page = house.workspace.feed.since(guest.actor, params.cursor)
+def _since(house: House, caller: Caller, params: SinceParams) -> Answer:
+    page = house.workspace.feed.since(caller.actor, params.cursor)
     return {
         "changes": list(page.changes),
         "cursor": page.cursor,

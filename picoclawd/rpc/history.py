@@ -13,7 +13,7 @@ from picoclawd.files.threads import Lane
 from picoclawd.history.query import Filter
 from picoclawd.history.records import Version
 from picoclawd.history.store import History
-from picoclawd.rpc.rows import Answer, Guest, House, Row
+from picoclawd.rpc.rows import Answer, Caller, House, Row
 from picoclawd.text import display, gitpatch
 from picoclawd.text.blame import blame
 from picoclawd.tools._spec import PathBytesParam
@@ -49,13 +49,13 @@ class PathParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     path_bytes: PathBytesParam | UnsetType = UNSET
 
 
-async def _outcome(house: House, guest: Guest, params: OutcomeParams) -> Answer:
+async def _outcome(house: House, caller: Caller, params: OutcomeParams) -> Answer:
     history = _history(house)
     found = await house.workspace.threads.run(Lane.READ, history.outcome, params.op)
     return {"op": params.op, "outcome": found}
 
 
-async def _diff(house: House, guest: Guest, params: DiffParams) -> Answer:
+async def _diff(house: House, caller: Caller, params: DiffParams) -> Answer:
     given = [each for each in (params.task_id, params.session_id, params.from_) if each is not UNSET]
     if not given:
         raise Fault(Slug.INVALID_PARAMS, "history.diff takes a `task_id`, a `session_id` or a `from`.", path="$")
@@ -71,7 +71,7 @@ async def _diff(house: House, guest: Guest, params: DiffParams) -> Answer:
     return {"content": content, "display": None, "data": {"files": data}}
 
 
-async def _blame(house: House, guest: Guest, params: PathParams) -> Answer:
+async def _blame(house: House, caller: Caller, params: PathParams) -> Answer:
     workspace = house.workspace
     path = workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
     now = await workspace.reader.read(path, lambda file, size: file.read(_BLAMED_MAX_BYTES))
@@ -82,7 +82,7 @@ async def _blame(house: House, guest: Guest, params: PathParams) -> Answer:
     return {"content": "\n".join(shown), "display": None, "data": {"lines": rows}}
 
 
-async def _purge(house: House, guest: Guest, params: PathParams) -> Answer:
+async def _purge(house: House, caller: Caller, params: PathParams) -> Answer:
     path = _named(house, params)
     purged = await house.workspace.threads.run(Lane.HISTORY, _history(house).purge, path)
     return {"purged": purged}

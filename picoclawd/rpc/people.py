@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from picoclawd.files.policy import Access
 from picoclawd.files.threads import Lane
-from picoclawd.rpc.rows import Answer, Guest, House, NoParams, Row
+from picoclawd.rpc.rows import Answer, Caller, House, NoParams, Row
 from picoclawd.text import display
 from picoclawd.tools._spec import PathBytesParam
 
@@ -30,23 +30,23 @@ class EditorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     path_bytes: PathBytesParam | UnsetType = UNSET
 
 
-def _list(house: House, guest: Guest, params: NoParams) -> Answer:
-    return {"pending": house.workspace.confirmations.pending(guest.actor)}
+def _list(house: House, caller: Caller, params: NoParams) -> Answer:
+    return {"pending": house.workspace.confirmations.pending(caller.actor)}
 
 
-def _answer(house: House, guest: Guest, params: AnswerParams) -> Answer:
-    return house.workspace.confirmations.answer(guest.actor, params.id, params.digest, params.answer)
+def _answer(house: House, caller: Caller, params: AnswerParams) -> Answer:
+    return house.workspace.confirmations.answer(caller.actor, params.id, params.digest, params.answer)
 
 
-async def _dirty(house: House, guest: Guest, params: EditorParams) -> Answer:
+async def _dirty(house: House, caller: Caller, params: EditorParams) -> Answer:
     real = await _real(house, params)
-    house.workspace.editors.dirty(guest.actor, guest, real)
+    house.workspace.editors.dirty(caller.actor, caller.guest, real)
     return {"path": display.data_name(real)[0], "dirty": True}
 
 
-async def _clean(house: House, guest: Guest, params: EditorParams) -> Answer:
+async def _clean(house: House, caller: Caller, params: EditorParams) -> Answer:
     real = await _real(house, params)
-    house.workspace.editors.clean(guest.actor, guest, real)
+    house.workspace.editors.clean(caller.actor, caller.guest, real)
     return {"path": display.data_name(real)[0], "dirty": False}
 
 

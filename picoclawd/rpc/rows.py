@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from picoclawd.rpc.method import Notifier
+from picoclawd.rpc.method import Exchange, Notifier
 from picoclawd.tools._call import Toolbox
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.sessions import Session
@@ -20,10 +20,27 @@ class Guest:
     session: Session
     notifier: Notifier
 
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who makes a call, and the call as it came in."""
+
+    guest: Guest
+    exchange: Exchange
+
+    @property
+    def session(self) -> Session:
+        """The session that the connection holds."""
+        return self.guest.session
+
     @property
     def actor(self) -> Actor:
         """Who is at the other end."""
-        return self.session.actor
+        return self.guest.session.actor
+
+    @property
+    def notifier(self) -> Notifier:
+        """Tells the connection of things."""
+        return self.guest.notifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +66,7 @@ class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Answer = dict[str, Any]
-Handler = Callable[[House, Guest, Any], Answer | Awaitable[Answer]]
+Handler = Callable[[House, Caller, Any], Answer | Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +78,4 @@ class Row:
     params: type[msgspec.Struct]
     handler: Handler
     operator_only: bool = False
+    mutating: bool = False

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from picoclawd.rpc.rows import Answer, Guest, House, NoParams, Row
+from picoclawd.rpc.rows import Answer, Caller, House, NoParams, Row
 from picoclawd.text import display
 from picoclawd.workspace.actors import Kind
 from picoclawd.workspace.sessions import checked_label
@@ -33,16 +33,16 @@ class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     task_id: Annotated[str, msgspec.Meta(description="The task that runs now. Default: that.")] | UnsetType = UNSET
 
 
-def _open(house: House, guest: Guest, params: OpenParams) -> Answer:
+def _open(house: House, caller: Caller, params: OpenParams) -> Answer:
     sessions, feed = house.workspace.sessions, house.workspace.feed
     if params.resume is UNSET:
-        token = sessions.open(guest.session, params.client, params.kind)
+        token = sessions.open(caller.session, params.client, params.kind)
         kind = "session.opened"
     else:
         checked_label("client", params.client)
-        guest.session, token = sessions.resume(guest.session, params.resume, params.kind)
+        caller.guest.session, token = sessions.resume(caller.session, params.resume, params.kind)
         kind = "session.resumed"
-    actor = guest.actor
+    actor = caller.actor
     feed.tell(
         kind,
         {
@@ -53,11 +53,11 @@ def _open(house: House, guest: Guest, params: OpenParams) -> Answer:
             "pid": actor.peer_pid,
         },
     )
-    return {**_info(house, guest, NoParams()), "resume": token}
+    return {**_info(house, caller, NoParams()), "resume": token}
 
 
-def _info(house: House, guest: Guest, params: NoParams) -> Answer:
-    actor = guest.actor
+def _info(house: House, caller: Caller, params: NoParams) -> Answer:
+    actor = caller.actor
     task = house.workspace.tasks.current(actor.session_id)
     return {
         "session_id": actor.session_id,
@@ -71,27 +71,27 @@ def _info(house: House, guest: Guest, params: NoParams) -> Answer:
     }
 
 
-def _close(house: House, guest: Guest, params: NoParams) -> Answer:
-    closed = guest.session
-    guest.session = house.workspace.sessions.close(closed)
+def _close(house: House, caller: Caller, params: NoParams) -> Answer:
+    closed = caller.session
+    caller.guest.session = house.workspace.sessions.close(closed)
     return {"closed": closed.session_id}
 
 
-async def _begin(house: House, guest: Guest, params: BeginParams) -> Answer:
+async def _begin(house: House, caller: Caller, params: BeginParams) -> Answer:
     workspace = house.workspace
     task_id = None if params.task_id is UNSET else params.task_id
     if task_id is not None:
         await workspace.know_owner(task_id)
-    before = workspace.tasks.current(guest.session.session_id)
-    task = workspace.tasks.begin(guest.actor, params.objective, task_id)
+    before = workspace.tasks.current(caller.session.session_id)
+    task = workspace.tasks.begin(caller.actor, params.objective, task_id)
     if before is not None and before.task_id != task.task_id:
-        workspace.confirmations.end_task(guest.session.session_id)
+        workspace.confirmations.end_task(caller.session.session_id)
     return _row(task)
 
 
-def _end(house: House, guest: Guest, params: EndParams) -> Answer:
-    task = house.workspace.tasks.end(guest.actor, None if params.task_id is UNSET else params.task_id)
-    house.workspace.confirmations.end_task(guest.session.session_id)
+def _end(house: House, caller: Caller, params: EndParams) -> Answer:
+    task = house.workspace.tasks.end(caller.actor, None if params.task_id is UNSET else params.task_id)
+    house.workspace.confirmations.end_task(caller.session.session_id)
     return _row(task)
 
 

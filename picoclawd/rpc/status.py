@@ -7,7 +7,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from picoclawd.rpc import metrics
-from picoclawd.rpc.rows import Answer, Guest, House, NoParams, Row
+from picoclawd.rpc.rows import Answer, Caller, House, NoParams, Row
 from picoclawd.text import display, redact
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._spec import PathBytesParam
@@ -23,7 +23,7 @@ class WhyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     path_bytes: PathBytesParam | UnsetType = UNSET
 
 
-def _status(house: House, guest: Guest, params: NoParams) -> Answer:
+def _status(house: House, caller: Caller, params: NoParams) -> Answer:
     """`content` for a person, `data` for programs; the same facts in both."""
     workspace = house.workspace
     now = trio.current_time()
@@ -100,7 +100,7 @@ def _watcher_line(watcher: dict[str, Any]) -> str:
     return f"watcher: {watcher['state']}" + (f": {watcher['reason']}" if watcher["reason"] else "")
 
 
-async def _why(house: House, guest: Guest, params: WhyParams) -> Answer:
+async def _why(house: House, caller: Caller, params: WhyParams) -> Answer:
     workspace = house.workspace
     path = workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
     found = await explain(workspace, path, _scan_max_bytes(house.toolbox))
@@ -108,7 +108,7 @@ async def _why(house: House, guest: Guest, params: WhyParams) -> Answer:
         "reason": found.reason.value,
         "at": display.data_name(found.at)[0],
         "searched": found.searched,
-        "rule": _rule_row(found, verbatim=guest.actor.is_operator),
+        "rule": _rule_row(found, verbatim=caller.actor.is_operator),
         "next": found.next,
     }
 
@@ -133,7 +133,7 @@ def _rule_row(found: Explained, *, verbatim: bool) -> dict[str, Any] | None:
     }
 
 
-def _metrics(house: House, guest: Guest, params: NoParams) -> Answer:
+def _metrics(house: House, caller: Caller, params: NoParams) -> Answer:
     return {"content": metrics.text(house.workspace, house.facts), "display": None, "data": {}}
 
 

@@ -73,7 +73,7 @@ class _Running:
     ) -> None:
         self.tool, settings = toolbox.entries[name]
         raw = named(self.tool, settings, params)
-        view = _view(asked.session, workspace)
+        view = view_of(asked.session, workspace)
         self.renderer = Renderer(view, self.tool.omit_base64, _supplied(raw) if view is View.STRICT else "")
         self.call: Call[Any] = Call(
             tool=name,
@@ -198,7 +198,8 @@ def named(tool: AnyTool, settings: Settings, params: dict[str, Any] | list[Any])
     return dict(zip(order, params, strict=False))
 
 
-def _view(session: Session, workspace: Workspace) -> View:
+def view_of(session: Session, workspace: Workspace) -> View:
+    """How much of a file's text the session may see."""
     if session.actor.is_operator:
         return View.VERBATIM
     return View.STRICT if workspace.options.redaction == "strict" else View.ACCIDENT

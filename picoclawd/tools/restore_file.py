@@ -1,6 +1,6 @@
 """restore_file: take a file back to a recorded version, or all files that a task touched to before it."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -8,10 +8,8 @@ from msgspec import UNSET, UnsetType
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import WsPath
 from picoclawd.files.threads import Lane
-from picoclawd.text import display
 from picoclawd.text.calls import call_line
-from picoclawd.tools._diffs import shown_diff
-from picoclawd.tools._failure import ChangeFailure, change_failure_of
+from picoclawd.tools._restored import FileData, file_data, text_of
 from picoclawd.tools._spec import (
     WRITES,
     Call,
@@ -26,13 +24,6 @@ from picoclawd.tools._spec import (
 from picoclawd.tools._write import refuse_subagent
 from picoclawd.workspace import recorded
 from picoclawd.workspace.restoring import Goal, Restored, Wish
-
-_ACTIONS: dict[str, Literal["created", "modified", "removed", "unchanged"]] = {
-    "created": "created",
-    "replaced": "modified",
-    "removed": "removed",
-    "unchanged": "unchanged",
-}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -56,18 +47,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     force: Annotated[
         bool, msgspec.Meta(description="Restore also where somebody else changed the file since; that is recorded.")
     ] = False
-
-
-class FileData(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one file. `version` is the restore's own, which history lists."""
-
-    path: str
-    path_bytes: str | UnsetType = UNSET
-    action: Literal["created", "modified", "removed", "unchanged", "failed"]
-    version: int | None
-    restorable: bool | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    error: ChangeFailure | UnsetType = UNSET
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,47 +133,7 @@ async def _goal(call: Call[Settings], params: Params, path: WsPath | None) -> Go
 
 
 def _result(call: Call[Settings], goal: Goal, done: list[Restored], cleaner: Cleaner) -> Result:
-    rows = [call_line(call.tool, call.given, goal.name)]
-    if not done:
-        rows.append("The task changed no file: there is nothing to undo.")
-    for each in done:
-        rows.append(_row(each, call.dry_run))
-        if call.dry_run and each.sides is not None and each.fault is None:
-            rows += filter(None, [shown_diff(cleaner, each.path.given, *each.sides)])
-    text = "\n".join(rows)
-    data = Data(files=[_file_data(each) for each in done], dry_run=call.dry_run or UNSET)
+    title = call_line(call.tool, call.given, goal.name)
+    text = f"{title}\n{text_of(done, cleaner, dry_run=call.dry_run)}"
+    data = Data(files=[file_data(each) for each in done], dry_run=call.dry_run or UNSET)
     return Result(data, body=(Plain(text),), display=(Plain(text),))
-
-
-def _row(each: Restored, dry_run: bool) -> str:
-    name = each.path.given
-    if each.fault is not None:
-        return f"[{each.fault.slug.value}] {name}: " + " ".join(each.fault.message.splitlines())
-    assert each.changed is not None  # one of the two is always there
-    action = _ACTIONS[each.changed.action]
-    if action == "unchanged":
-        return f"unchanged {name}: it is in that state already"
-    if dry_run:
-        return f"would be {action}: {name}"
-    if each.changed.version is None or not each.changed.restorable:
-        return f"{action} {name} (this cannot be undone: {each.changed.reason})"
-    return f"{action} {name} (version {each.changed.version})"
-
-
-def _file_data(each: Restored) -> FileData:
-    relative = each.path.absolute if each.path.relative is None else each.path.relative
-    name, path_bytes = display.data_name(relative)
-    encoded = UNSET if path_bytes is None else path_bytes
-    if each.changed is None or each.fault is not None:
-        failure = UNSET if each.fault is None else change_failure_of(each.fault)
-        return FileData(path=name, path_bytes=encoded, action="failed", version=None, error=failure)
-    changed = each.changed
-    recorded_now = changed.version is not None
-    return FileData(
-        path=name,
-        path_bytes=encoded,
-        action=_ACTIONS[changed.action],
-        version=changed.version,
-        restorable=changed.restorable if recorded_now else UNSET,
-        reason=changed.reason or UNSET,
-    )

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
+from picoclawd.history.query import Filter
 from picoclawd.history.records import Version
 from picoclawd.history.store import History
 from picoclawd.text import display
@@ -61,9 +62,9 @@ def of_version(history: History, number: int) -> Aim:
     return Aim(version, "before" if version.action == "delete" else "after")
 
 
-def of_task(history: History, task_id: str) -> list[Aim]:
-    """The state of each file before a task first changed it, by path; empty for a task that changed none."""
-    made = history.task_paths(task_id)
+def before_all(history: History, wanted: Filter) -> list[Aim]:
+    """The state of each file before the first of some changes, a task's or a session's, by path."""
+    made = history.touched(wanted)
     return [Aim(made[path].first, "before", made[path].others_after) for path in sorted(made)]
 
 

@@ -17,6 +17,7 @@ from picoclawd.files.paths import Roots, WsPath
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.history.query import Filter
 from picoclawd.text import diff, display
 from picoclawd.workspace import aims, recorded
 from picoclawd.workspace.aims import Aim
@@ -129,6 +130,13 @@ class Restorer:
         known = self._tasks.knows(task_id)
         return await self._threads.run(Lane.READ, self._of_task, task_id, known, path)
 
+    async def of_changes(self, wanted: Filter, name: bytes) -> Goal:
+        """The states of all files that some changes touched, before the first of them; `name` is what they are called.
+
+        Empty where there are none. Raises: history_unavailable.
+        """
+        return await self._threads.run(Lane.READ, self._of_changes, wanted, name)
+
     async def restore(self, wish: Wish, goal: Goal) -> list[Restored]:
         """Take every file to its state, after a person confirmed the whole; sorted by path.
 
@@ -158,7 +166,7 @@ class Restorer:
 
     def _of_task(self, task_id: str, known: bool, path: WsPath | None) -> Goal:
         shown = display.name(task_id.encode("utf-8", "replace"))
-        made = aims.of_task(self._journal.required(f"task {shown}"), task_id)
+        made = aims.before_all(self._journal.required(f"task {shown}"), Filter(task_id=task_id))
         if not made and not known:
             raise unknown_task(task_id)
         if path is not None:
@@ -167,6 +175,9 @@ class Restorer:
             if not made:
                 raise Fault(Slug.NOT_FOUND, f"{path.given}: task {shown} did not change this file. Nothing was done.")
         return Goal(b"task " + task_id.encode("utf-8", "replace"), tuple(made))
+
+    def _of_changes(self, wanted: Filter, name: bytes) -> Goal:
+        return Goal(name, tuple(aims.before_all(self._journal.required(display.name(name)), wanted)))
 
     async def _look(self, wish: Wish, wanted: Sequence[Aim]) -> list[_Look]:
         looks: list[_Look] = []

@@ -84,24 +84,26 @@ def test_a_task_is_undone_from_its_first_change_of_each_path(made: Made) -> None
     made.change(None, b"B1", path=b"B")
     made.change(b"C0", None, path=b"C")
     made.change(b"elsewhere", b"E1", path=b"E", author=OTHER)
-    paths = made.history.task_paths("task-1")
+    paths = made.history.touched(Filter(task_id="task-1"))
     assert list(paths) == [b"A", b"B", b"C"]
     assert made.history.content_before(paths[b"A"].first.version) == b"A0"
     assert paths[b"A"].last.version == paths[b"A"].first.version + 1
     assert not paths[b"B"].first.existed
     assert made.history.content_before(paths[b"C"].first.version) == b"C0"
     assert all(path.others_after is None for path in paths.values())
-    assert made.history.task_paths("never begun") == {}
+    assert made.history.touched(Filter(task_id="never begun")) == {}
 
 
 def test_a_task_undo_is_told_of_what_others_changed_since(made: Made) -> None:
     made.change(b"0", b"1")
     made.change(b"1", b"2", author=OTHER)
-    assert made.history.task_paths("task-1")[b"notes.txt"].others_after is not None
+    assert made.history.touched(Filter(task_id="task-1"))[b"notes.txt"].others_after is not None
     made.change(b"2", b"3")
-    assert made.history.task_paths("task-1")[b"notes.txt"].others_after is None, "the task changed it after them"
+    assert made.history.touched(Filter(task_id="task-1"))[b"notes.txt"].others_after is None, (
+        "the task changed it after them"
+    )
     made.change(b"by hand", b"4", author=Author("session-1"))
-    others = made.history.task_paths("task-1")[b"notes.txt"].others_after
+    others = made.history.touched(Filter(task_id="task-1"))[b"notes.txt"].others_after
     assert others is not None and others.session_id == "session-1" and others.task_id is None
 
 

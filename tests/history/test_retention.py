@@ -57,7 +57,7 @@ def test_a101_a_thousand_edits_of_one_file_stay_within_the_bound_and_the_newest_
     assert all(v.restorable for v in versions[:30])
     for number in numbers[-30:]:
         assert made.history.content_after(number) == contents[numbers.index(number) + 1]
-    first = made.history.task_paths("task-1")[b"notes.txt"].first
+    first = made.history.touched(Filter(task_id="task-1"))[b"notes.txt"].first
     assert first.version == numbers[0], "what was there before the session's first change is still known"
     assert made.history.content_before(first.version) == contents[0]
     assert not first.restorable and first.reason is not None and "make room" in first.reason
@@ -72,7 +72,7 @@ def test_an_agent_that_damages_a_file_and_then_floods_can_be_undone(made: Made) 
         made.change(None, noise(300_000), path=b"flood-%d" % n, author=AGENT)
         made.change(b"x", noise(5_000), path=b"small-%d" % n, author=AGENT)
     assert made.history.content_before(damage) == precious
-    assert made.history.task_paths("task-f")[b"thesis.tex"].first.version == damage
+    assert made.history.touched(Filter(task_id="task-f"))[b"thesis.tex"].first.version == damage
     assert made.bytes_on_disk() <= SMALL
 
 
