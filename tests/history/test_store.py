@@ -10,7 +10,7 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.files import stamps
 from picoclawd.files.target import Target
 from picoclawd.history.query import Filter
-from picoclawd.history.records import Addition, HistoryError, Outcome, Unread
+from picoclawd.history.records import Addition, HistoryError, Intent, Outcome, Unread
 from picoclawd.history.settle import Verdict
 from picoclawd.history.store import History
 from tests.history.conftest import ME, OTHER, Made, noise, refused, sha
@@ -221,6 +221,40 @@ def test_a_removed_file_is_restorable_from_the_trash_and_comes_back_as_it_was(ma
     assert not after.restorable and after.reason == "the file was taken back out of the trash"
     assert made.history.trashed(begun.version) is None
     os.close(target.dir_fd)
+
+
+def test_what_comes_back_out_of_the_trash_stays_restorable_where_the_restore_keeps_it(
+    made: Made, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_bytes(b"precious")
+    target, stamp = _target(tmp_path), stamps.of(file.stat())
+    begun = made.begin(Unread(8, "it is not in the trash any more", sha(b"precious")), None)
+    trashed = made.history.trash.move(target, stamp, begun.version)
+    made.history.finish(begun.version, Outcome("applied", trashed=trashed))
+    restore = made.begin(None, b"precious", action="restore")
+    made.history.retrieve(begun.version, trashed, target)
+    made.history.finish(restore.version, Outcome("applied"))
+    removal = made.history.version(begun.version)
+    assert removal.restorable and removal.reason is None
+    assert made.history.content_after(begun.version) == b"precious"
+    os.close(target.dir_fd)
+
+
+def test_the_mode_around_a_version_is_what_the_next_change_found(made: Made, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    numbers: list[int] = []
+    for mode in (0o4755, 0o640):
+        file.write_bytes(b"x")
+        file.chmod(mode)
+        intent = Intent(b"notes.txt", "modify", b"x", b"y", stamp=stamps.of(file.stat()))
+        numbers.append(made.history.begin(intent).version)
+        made.history.finish(numbers[-1], Outcome("applied"))
+    first, last = numbers
+    mode_at = made.history.mode_at
+    assert (mode_at(first, before=True), mode_at(first, before=False)) == (0o755, 0o640)
+    assert (mode_at(last, before=True), mode_at(last, before=False)) == (0o640, 0o640)
+    assert mode_at(made.change(None, b"x", path=b"new"), before=False) is None
 
 
 def test_a_history_that_may_keep_nothing_says_so(tmp_path: Path) -> None:

@@ -130,3 +130,22 @@ def test_a_sessions_end_ends_its_task() -> None:
     assert tasks.end_session("s-1") == task
     assert tasks.end_session("s-1") is None
     assert not tasks.is_open(task.task_id)
+
+
+def test_current_names_the_running_task_of_that_session_alone() -> None:
+    tasks = Tasks()
+    task = tasks.begin(ONE, "tidy up")
+    assert tasks.named("s-1", CURRENT) == task.task_id
+    assert tasks.named("s-2", "t-any") == "t-any"
+    with pytest.raises(Fault) as caught:
+        tasks.named("s-2", CURRENT)
+    assert caught.value.slug is Slug.UNKNOWN_TASK
+
+
+def test_a_task_is_known_while_it_runs_and_after_it_ended() -> None:
+    tasks = Tasks()
+    task = tasks.begin(ONE, "tidy up")
+    assert tasks.knows(task.task_id)
+    tasks.end(ONE)
+    assert tasks.knows(task.task_id)
+    assert not tasks.knows("t-other")
