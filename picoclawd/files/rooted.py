@@ -30,6 +30,9 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _AT_HAND = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_MAGICLINKS | linux.RESOLVE_CACHED
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
 
+_MOVED_TRIES = 16  # each means that the file was moved between two system calls
+_MOVED = frozenset({Slug.PROTECTED_PATH, Slug.OUTSIDE_WORKSPACE})
+
 _ACTIONS = {Access.READ: "read", Access.READ_OR_ASK: "read", Access.LIST: "list", Access.WRITE: "write"}
 
 _Find = Callable[[Base, bytes], Spot]
@@ -141,6 +144,11 @@ class Rooted:
             real, verdict = self._judge_real(request, linux.fd_path(fd))
             found = os.fstat(fd)
             _check_kind(request, found.st_mode)
+        except Fault as fault:
+            os.close(fd)
+            if fault.slug in _MOVED:
+                return None  # it may only have been moved just now: `open_file` looks again
+            raise
         except BaseException:
             os.close(fd)
             raise
@@ -220,17 +228,28 @@ class Rooted:
             raise _root_gone(self.workspace)
 
     def _open(self, request: _Request, flags: int) -> tuple[int, os.stat_result, bytes, Allow | Ask]:
-        """Give descriptor, stat, real path and verdict of what was asked for, or raise with nothing left open."""
+        """Give descriptor, stat, real path and verdict of what was asked for, or raise with nothing left open.
+
+        What is refused for its real path is opened again: a save by exchange, or a removal, may have moved the file
+        to a temporary name, or to the trash, before that path was asked for.
+        """
         asked = self._judge(request, request.path.absolute)
-        fd, reached = self._reach(request, flags)
-        try:
-            real, verdict = self._judge_real(request, linux.fd_path(fd))
-            found = os.fstat(fd)
-            _check_kind(request, found.st_mode)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd, found, real, strictest(strictest(asked, reached), verdict)
+        for last in (*[False] * _MOVED_TRIES, True):
+            fd, reached = self._reach(request, flags)
+            try:
+                real, verdict = self._judge_real(request, linux.fd_path(fd))
+                found = os.fstat(fd)
+                _check_kind(request, found.st_mode)
+            except Fault as fault:
+                os.close(fd)
+                if last or fault.slug not in _MOVED:
+                    raise
+            except BaseException:
+                os.close(fd)
+                raise
+            else:
+                return fd, found, real, strictest(strictest(asked, reached), verdict)
+        raise AssertionError("the last try answers or raises")
 
     def _reach(self, request: _Request, flags: int) -> tuple[int, Allow | Ask]:
         path = request.path

@@ -75,21 +75,24 @@ class Worker:
         while self._world.takes_a_step():
             try:
                 self._step()
-            except (OSError, EOFError, ConnectionError):
-                self._client = None
+            except (OSError, EOFError):
+                self._disconnect()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._client is not None:
             self._client.close()
+            self._client = None
 
     def _connected(self) -> Client:
         while self._client is None:
             try:
-                client = Client(self._world.daemon.agent_socket, timeout_s=60)
-                client.call("session.open", client=self._name)
-                client.call("task.begin", objective=f"the work of {self._name}")
-            except (OSError, EOFError, ConnectionError):
+                self._client = Client(self._world.daemon.agent_socket, timeout_s=60)
+                self._client.call("session.open", client=self._name)
+                self._client.call("task.begin", objective=f"the work of {self._name}")
+            except (OSError, EOFError):
+                self._disconnect()
                 time.sleep(0.02)
-            else:
-                self._client = client
         return self._client
 
     def _step(self) -> None:
@@ -137,7 +140,8 @@ class Worker:
             data = client.call("read_file", path=path)
         except RpcError as error:
             if error.slug != "not_found":
-                raise
+                self.seen.surprises.append(f"read_file {path}: {error}")
+                return None
             self.seen.reads.append(Read(path, None, sent, time.monotonic()))
             return None
         self.seen.reads.append(Read(path, data["data"]["sha256"], sent, time.monotonic()))
@@ -155,7 +159,7 @@ class Worker:
             else:
                 self.seen.surprises.append(f"{tool} {op}: {error}")
             return
-        except (OSError, EOFError, ConnectionError):
+        except (OSError, EOFError):
             self.seen.changes.append(Change(path, op, sent, None, None))
             raise
         answered = time.monotonic()
@@ -239,9 +243,13 @@ class World:
                 client.call("edit_file", path=SAVED_OUTSIDE, old_text="kept\n", new_text=f"ours {count}\nkept\n")
             except RpcError:
                 time.sleep(0.002)
-            except (OSError, EOFError, ConnectionError):
+            except (OSError, EOFError):
+                if client is not None:
+                    client.close()
                 client = None
                 time.sleep(0.02)
+        if client is not None:
+            client.close()
 
 
 def sha_of(data: bytes) -> str:
@@ -331,7 +339,7 @@ def joined(rows: list[dict[str, Any]]) -> None:
 
 
 def nothing_of_the_editor_lost(rows: list[dict[str, Any]], saved: set[str], path: Path) -> None:
-    """What our changes replaced is a version of ours or a save of theirs, and is kept; what they saved last is there."""
+    """What our changes replaced is a version of ours or a save of theirs, and is kept."""
     ours: set[str] = set()
     replaced = [row for row in rows if row["action"] == "modify"]
     assert replaced, "the agent was never in time"

@@ -14,7 +14,7 @@ import pytest
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import linux
+from picoclawd.files import linux, paths
 from picoclawd.files.policy import Access, Allow, Ask, PathRules, Policy
 from picoclawd.files.resolve import Openat2Resolver, ResolverKind
 from picoclawd.files.rooted import Rooted
@@ -653,3 +653,34 @@ def test_the_deepest_allowed_path_is_written_and_read(sandbox: Sandbox) -> None:
     with sandbox.rooted() as rooted, no_leaks():
         write(rooted, sandbox, given)
         assert read(rooted, sandbox, given) == b"new"
+
+
+def test_a_file_that_is_exchanged_or_removed_between_open_and_look_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "moving.txt").write_text("now\n")
+    root, real_path = os.fsencode(tmp_path.resolve()), linux.fd_path
+    moved = [root + b"/.picoclawd.1.0123456789abcdef.tmp", b"/elsewhere/trash/7-moving.txt"]
+
+    def at_first_elsewhere(fd: int) -> bytes | None:
+        return moved.pop() if moved else real_path(fd)
+
+    with Rooted(root, Policy(PathRules(root))) as rooted:
+        path = paths.parse("moving.txt", (root,))
+        monkeypatch.setattr(linux, "fd_path", at_first_elsewhere)
+        assert rooted.open_at_hand(path) is None
+        with rooted.open_file(path) as opened:
+            assert os.pread(opened.fd, 10, 0) == b"now\n"
+        assert moved == []
+
+
+def test_a_link_to_what_is_refused_stays_refused(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("K=1")
+    (tmp_path / "plain.txt").symlink_to(".env")
+    root = os.fsencode(tmp_path.resolve())
+    with Rooted(root, Policy(PathRules(root))) as rooted:
+        path = paths.parse("plain.txt", (root,))
+        assert rooted.open_at_hand(path) is None
+        with pytest.raises(Fault) as caught:
+            rooted.open_file(path)
+    assert caught.value.slug is Slug.PROTECTED_PATH
