@@ -663,7 +663,7 @@ def test_a_file_that_is_exchanged_or_removed_between_open_and_look_is_opened_aga
     moved = [root + b"/.picoclawd.1.0123456789abcdef.tmp", b"/elsewhere/trash/7-moving.txt"]
 
     def at_first_elsewhere(fd: int) -> bytes | None:
-        return moved.pop() if moved else real_path(fd)
+        return moved.pop() if moved and stat.S_ISREG(os.fstat(fd).st_mode) else real_path(fd)
 
     with Rooted(root, Policy(PathRules(root))) as rooted:
         path = paths.parse("moving.txt", (root,))
