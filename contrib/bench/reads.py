@@ -18,6 +18,7 @@ from rpc import CALLS, ROUNDS, Target, latency_us, started
 
 TEXT = "def work(number):\n    return number + 1  # the next one\n" * 75  # 4 KiB
 UNCACHED = 200  # files, each read once
+SETTLED_S = 0.5  # after they were written: what the watcher makes of 200 new files is not a read's cost
 
 
 def request(name: str) -> bytes:
@@ -69,6 +70,7 @@ def _files(directory: pathlib.Path, stem: str) -> list[str]:
     names = [f"{stem}{number}.txt" for number in range(UNCACHED)]
     for name in names:
         (directory / name).write_text(TEXT)
+    time.sleep(SETTLED_S)
     return names
 
 
