@@ -10,8 +10,10 @@ from picoclawd.index.corpus import Corpus
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.places import Part
 from picoclawd.index.trust import Facts
+from picoclawd.limits import KIB
 
 _SAMPLES = 8  # bundles by which a way is chosen
+_SAMPLE_BYTES = 16 * KIB  # of each: a hostile pattern is slow on them, too, and nothing can stop that
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class Tally:
         if not samples:
             columns = self._parts[:: max(1, len(self._parts) // _SAMPLES)]
             samples = [self._corpus.load(part).bundle.text for part in columns]
+        samples = [_middle(sample) for sample in samples]
         if is_dense(self.pattern, samples):
             self._dense = self.pattern.literal
         self._anchors = choose(self.pattern, samples)
@@ -72,3 +75,9 @@ class Tally:
         from picoclawd.index.dense import tally_dense  # numpy: the daemon starts without it
 
         return tally_dense(text, starts, self._dense)
+
+
+def _middle(text: bytes) -> bytes:
+    """A part of a text that does not speak of how files begin."""
+    start = max(0, len(text) - _SAMPLE_BYTES) // 2
+    return text[start : start + _SAMPLE_BYTES]

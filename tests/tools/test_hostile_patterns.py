@@ -20,6 +20,7 @@ from tests.stretches import MeasuredThreads, Stretches
 PATTERNS = {
     "states": "[ab]*a[ab]{200}c",
     "joined texts": "(x+x+)+y|a[ab]{60}c",
+    "a tail to look for first": "[ab]*a[ab]{40}c",
     "alternatives": r"x.{20}z|[ab]*a[ab]{30}c",
     "instructions": r"(a|b)*a(a|b){500}c|[^c]{800}d",
     "a match at once": "first|[ab]*a[ab]{400}c",
@@ -56,11 +57,12 @@ async def hostile(make_house: Callable[..., House], nursery: trio.Nursery, stret
     """Text that gives RE2 no end of new states, in small files and in large ones, all of it in memory."""
     house = make_house(threads=MeasuredThreads(stretches))
     dice = random.Random(1)
-    for number in range(40):
-        text = "".join(dice.choices("ab", k=1_000_000 if number % 10 == 0 else 40_000))
-        width = 400_000 if number % 20 == 0 else 200
+    for number in range(100):
+        length = 1_000_000 if number % 25 == 0 else 40_000
+        text = format(dice.getrandbits(length), f"0{length}b").translate({48: "a", 49: "b"})
+        width = 400_000 if number % 50 == 0 else 200
         lines = [text[start : start + width] for start in range(0, len(text), width)]
-        house.write(f"{number}.txt", "first ac bc\n" + "\n".join(lines) + "\n")
+        house.write(f"{number}.txt", "first abc bac\n" + "\n".join(lines) + "\n")
     await house.start_index(nursery)
     with trio.fail_after(60):
         while not is_ready(house.workspace.index.state()):  # noqa: ASYNC110 - a thread is at work
@@ -121,19 +123,21 @@ async def test_a_search_that_is_given_up_looks_once_more_in_each_thread_and_ends
     assert stretches.looks - looked < 50  # a few in each of some threads; hundreds, if it went on
 
 
-async def test_others_are_served_between_two_looks_of_a_hostile_search(hostile: House, stretches: Stretches) -> None:
+async def test_others_are_served_between_two_looks_of_a_hostile_search(
+    hostile: House, stretches: Stretches, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Did a search hold Python's lock, or all threads, each call would wait for a piece of it at least."""
-    hostile.write("small.txt", "x\n")
-    calls = 100
+    monkeypatch.setattr("picoclawd.tools.search_files.DEADLINE_S", 300.0)
+    hostile.write("small/a.txt", "x\n")
+    calls = 200
     async with trio.open_nursery() as nursery:
         nursery.start_soon(search_files_until_given_up, hostile)
         with trio.fail_after(60):
             while stretches.looks < 10:  # noqa: ASYNC110 - threads are at work
                 await trio.sleep(0.01)
             looked = stretches.looks
-            for number in range(calls):
-                await hostile.call("write_file", path="small.txt", content=f"{number}\n", overwrite=True)
-                assert f"{number}\n" in (await hostile.call("read_file", path="small.txt"))["content"]
+            for _ in range(calls):
+                assert "a.txt" in (await hostile.call("list_dir", path="small"))["content"]
             assert stretches.looks - looked < calls / 2
             hostile.stop = True
 
