@@ -71,6 +71,10 @@ class Client:
         self.send(line)
         return self._file.readline()
 
+    def raw_line(self) -> bytes:
+        """The next line, empty at the end."""
+        return self._file.readline()
+
     def send(self, line: bytes) -> None:
         """Send a line, and wait for nothing."""
         self._sock.sendall(line)

@@ -109,7 +109,9 @@ class History(Struct, frozen=True, forbid_unknown_fields=True):
     """`daemon.history`: how long and how much is kept to undo with."""
 
     max_age_days: Annotated[int, Meta(ge=0, description="Days that a version is kept.")] = 30
-    max_bytes: Annotated[int, Meta(ge=0, description="Bytes of kept contents in all.")] = 1024 * limits.MIB
+    max_bytes: Annotated[int, Meta(ge=0, description="Bytes of kept contents in all; 0: no history.")] = (
+        1024 * limits.MIB
+    )
 
 
 class OpenAISpeech(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine", tag="openai"):

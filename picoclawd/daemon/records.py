@@ -22,6 +22,8 @@ def open_records(config: Config, instance: Instance, log: logging.Logger) -> Rec
     """Open both; what cannot be opened is told in the log, and in every answer that it would have been used for."""
     audit = _open_audit(instance, log)
     kept = config.daemon.history
+    if not kept.max_bytes:
+        return Records(None, audit, "the daemon keeps no history: daemon.history.max_bytes is 0")
     try:
         history = History(
             os.path.join(instance.state_dir, _HISTORY), max_bytes=kept.max_bytes, max_age_days=kept.max_age_days

@@ -109,6 +109,7 @@ class Policy:
         self._own = tuple(map(protected.fold, rules.own))
         # Pure functions of a policy that never changes; agents come back to the same few paths.
         self._judged = functools.lru_cache(maxsize=_VERDICTS_MAX)(self._judge)
+        self._is_hidden = functools.lru_cache(maxsize=_VERDICTS_MAX)(self._hide)
 
     def decide(self, access: Access, given: bytes, real: bytes | None, *, is_directory: bool = False) -> Verdict:
         """Give the stricter verdict of two absolute normalised paths: the requested one and, once known, the real one.
@@ -122,6 +123,9 @@ class Policy:
 
     def hidden(self, absolute: bytes, *, is_directory: bool = False) -> bool:
         """Tell whether lists and searches leave this path out: protected names, our temporary files, system secrets."""
+        return self._is_hidden(absolute, is_directory)
+
+    def _hide(self, absolute: bytes, is_directory: bool) -> bool:
         relative = paths.below(absolute, self.rules.workspace)
         return self._never(absolute) is not None or self._is_protected(absolute, relative, is_directory)
 

@@ -211,6 +211,10 @@ class History:
         self._flush()
         return self._retention.purge(path)
 
+    def writes(self) -> WriterStatistics:
+        """Count commits and jobs as of now, and wait for nothing."""
+        return self._writer.statistics()
+
     def statistics(self) -> HistoryStatistics:
         """Count commits, jobs and bytes."""
         self._flush()

@@ -54,4 +54,9 @@ def _families(workspace: Workspace, facts: Facts) -> Iterator[tuple[str, str, st
     yield "events_total", "counter", "Events since the start.", one(feed.events)
     yield "events_refused_total", "counter", "Events that found a subscriber's queue full.", one(feed.refused)
     yield "subscriptions", "gauge", "Subscriptions to events.", one(feed.subscriptions)
+    history = workspace.journal.history
+    if history is not None:
+        writes = history.writes()
+        yield "history_commits_total", "counter", "Durable commits of the history, each an fsync.", one(writes.commits)
+        yield "history_jobs_total", "counter", "Changes and outcomes that were recorded.", one(writes.jobs)
     yield "history_ok", "gauge", "1 where changes are recorded.", one(workspace.journal.history is not None)

@@ -14,6 +14,7 @@ from picoclawd.tools._spec import PathBytesParam
 from picoclawd.tools.search_files import INDEXED_BYTES_MAX, SearchFilesSettings
 from picoclawd.workspace.explain import Explained, explain
 from picoclawd.workspace.sessions import Session
+from picoclawd.workspace.workspace import Workspace
 
 
 class WhyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -38,10 +39,19 @@ def _status(house: House, caller: Caller, params: NoParams) -> Answer:
         "locks": [_lock_row(row) for row in workspace.locks.statistics()],
         "threads": msgspec.to_builtins(workspace.threads.statistics()),
         "cache": workspace.reader.statistics(),
+        "history": _history(workspace),
         "leftovers": list(workspace.leftovers),
     }
     data["weaker"] = weaker_promises(data["probes"])
     return {"content": _status_text(data), "display": None, "data": data}
+
+
+def _history(workspace: Workspace) -> dict[str, Any]:
+    """Whether changes are recorded, and how many shared a commit."""
+    history = workspace.journal.history
+    if history is None:
+        return {"state": "off", "reason": workspace.journal.no_history}
+    return {"state": "ok", "reason": history.notice, **msgspec.to_builtins(history.writes())}
 
 
 def weaker_promises(probes: dict[str, Any]) -> list[str]:
@@ -84,6 +94,8 @@ def _status_text(data: dict[str, Any]) -> str:
         _watcher_line(data["watcher"]),
         "probes: " + ", ".join(f"{name}={value}" for name, value in data["probes"].items()),
     ]
+    if data["history"]["reason"]:
+        lines.append(f"history: {data['history']['state']}: {data['history']['reason']}")
     lines += [f"weaker here: {text}" for text in data["weaker"]]
     lines += [f"left over from a crash, kept because it may hold someone's save: {name}" for name in data["leftovers"]]
     return "\n".join(lines)

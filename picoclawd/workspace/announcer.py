@@ -10,10 +10,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import trio
 
+from picoclawd import limits
 from picoclawd.files import paths
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
@@ -82,7 +83,7 @@ class Announcer:
 
     def own(self, change: Change) -> None:
         """Tell of a change of ours. Loop only, before it is answered."""
-        self._feed.changed(replace(change, protected=self._is_protected(change.path)))
+        self._feed.changed(change)
         if change.path in self._deferred:
             self._deferred.discard(change.path)
             self._hint(change.path, "modify")
@@ -90,7 +91,8 @@ class Announcer:
     def touched(self, relatives: Iterable[bytes]) -> None:
         """Take in what the watcher heard of. Loop only."""
         for path in relatives:
-            self._hint(path, "modify")
+            if limits.TEMP_PREFIX not in path:  # ours, and gone by now
+                self._hint(path, "modify")
 
     def named(self, difference: Difference) -> None:
         """Take in which names came and went. Loop only."""

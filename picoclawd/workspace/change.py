@@ -163,7 +163,8 @@ class Changer:
             action = "create" if changed.action == "created" else "delete"
         actor = request.actor
         by = Author(actor.session_id, actor.client, request.method)
-        self._announcer.own(Change(relative, action, by, changed.version))
+        protected = self._rooted.policy.hidden(changed.real)
+        self._announcer.own(Change(relative, action, by, changed.version, protected=protected))
         return changed
 
     def _key(self, request: Request) -> LockKey:
