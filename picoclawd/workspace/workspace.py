@@ -22,7 +22,7 @@ from picoclawd.history.store import History
 from picoclawd.index.matcher import PatternCache
 from picoclawd.index.watcher import COMMAND
 from picoclawd.text import display
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Role
 from picoclawd.workspace.announcer import Announcer
 from picoclawd.workspace.artifacts import Artifacts
@@ -53,7 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     text_cache_bytes: int = 256 * limits.MIB
     verify_files_max: int = 100_000
     output_dir: str | None = None
-    approvals: confirm.Settings = msgspec.field(default_factory=confirm.Settings)
+    approvals: questions.Settings = msgspec.field(default_factory=questions.Settings)
 
 
 @dataclass(frozen=True, slots=True)
