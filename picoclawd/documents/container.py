@@ -15,7 +15,11 @@ TOTAL_MAX_BYTES = 200 * limits.MIB  # unpacked; the libraries read every part in
 _RATIO_MAX = 250  # unpacked to packed, of what is large: text of people packs 5 to 20 times, tables 100 times
 _RATIO_FROM_BYTES = 8 * limits.MIB
 _CHUNK_BYTES = 256 * limits.KIB
-_MEDIA = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".emf", ".wmf", ".tif", ".tiff", ".bmp", ".mp3", ".mp4", ".wav")
+# Parts that are no XML of Office's: pictures, sound, and the settings of a printer on a Mac, a property list.
+_MEDIA = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".emf", ".wmf", ".tif", ".tiff", ".bmp"),
+    *(".mp3", ".mp4", ".wav", ".bin"),
+)
 # In UTF-8 and in UTF-16, either end first. Escaped in text, so that only a declaration has it.
 _DECLARATIONS = tuple(
     mark for word in ("<!DOCTYPE", "<!ENTITY") for mark in (word.encode(), word.encode("utf-16-le")[:-1])

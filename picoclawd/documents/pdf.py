@@ -9,6 +9,7 @@ from picoclawd.documents.units import Found, Picture, Taker, Unreadable, Wanted
 
 _NO_TEXT = "[this page has no text: read it alone, with limit 1, to see it as an image]"
 _AS_IMAGE = "[this page has no text: it is in `image`]"
+_DAMAGED = "[this page is damaged]"
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _SECURITY = 5  # FPDF_ERR_SECURITY
 _POINTS_PER_INCH = 72
@@ -26,6 +27,11 @@ def read(source: BinaryIO, wanted: Wanted) -> Found:
             if taker.is_full:
                 break
             text = _text(document, number)
+            if text is None and number == wanted.first:
+                raise Unreadable(f"its page tree is damaged: it declares {total} pages, but page {number} is not there")
+            if text is None:
+                taker.take(number, _DAMAGED)
+                continue
             if not text and number == wanted.first:
                 picture = _rendered(document, number)
             taker.take(number, text or (_NO_TEXT if picture is None or number != wanted.first else _AS_IMAGE))
@@ -41,11 +47,12 @@ def _open(source: BinaryIO) -> pypdfium2.PdfDocument:
         raise Unreadable("it is damaged or cut off: no PDF reader finds its pages") from error
 
 
-def _text(document: pypdfium2.PdfDocument, number: int) -> str:
+def _text(document: pypdfium2.PdfDocument, number: int) -> str | None:
+    """The page's text; None where there is no such page."""
     try:
         page = document[number - 1]
     except pypdfium2.PdfiumError:
-        return "[this page is damaged]"
+        return None
     try:
         textpage = page.get_textpage()
         try:

@@ -3,35 +3,39 @@
 A row is shown as it stands in the file, so that it can be used as an anchor.
 """
 
-import codecs
 import csv
+import io
 import itertools
-import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 from picoclawd import limits
 from picoclawd.documents import charset
-from picoclawd.documents.units import Found, Taker, Unreadable, Wanted
-from picoclawd.errors import Slug
+from picoclawd.documents.units import Found, Taker, Wanted
 from picoclawd.text import encodings
+from picoclawd.text.encodings import Encoding
 
 _SAMPLE_CHARS = 64 * limits.KIB
 _DELIMITERS = ",;\t|"
-_FIELD_MAX_CHARS = 8 * limits.MIB  # a quote that is never closed makes the rest of the file one field
+_FIELD_MAX_CHARS = 256 * limits.KIB  # a quote that is never closed makes the rest of the file one field
 
 
 def read(source: BinaryIO, wanted: Wanted) -> Found:
-    """Read rows, streaming. Raises: Unreadable."""
+    """Read rows, streaming."""
     encoding = encodings.detect(source, charset.guess)
     taker = Taker(wanted)
     first = next(encodings.utf8_chunks(source, encoding), b"")
     delimiter = _delimiter(first.decode("utf-8", "replace")[:_SAMPLE_CHARS], wanted.name)
-    if _has_quotes(encodings.utf8_chunks(source, encoding)):
-        total = _take_records(_lines(encodings.utf8_chunks(source, encoding)), delimiter, taker)
-    else:
-        total = _take_lines(encodings.utf8_chunks(source, encoding), taker)
     notes = [f"[columns are parted by {delimiter!r}]"] if delimiter not in ",\t" else []
+    try:
+        has_quotes = any(b'"' in chunk for chunk in encodings.utf8_chunks(source, encoding))
+        total = _take_records(source, encoding, delimiter, taker) if has_quotes else None
+    except csv.Error:
+        total = None
+        notes.append("[its quotes do not pair: each line is taken for a row]")
+    if total is None:
+        total = _take_lines(encodings.utf8_chunks(source, encoding), taker)
     notes += ["[not UTF-8 throughout: invalid bytes are shown as U+FFFD]"] if encoding.lossy else []
     name = "tsv" if delimiter == "\t" else "csv"
     return Found(name, "row", total, tuple(taker.units), taker.is_short, encoding.name, tuple(notes))
@@ -42,10 +46,6 @@ def _delimiter(sample: str, name: str) -> str:
         return csv.Sniffer().sniff(sample[: 8 * limits.KIB], _DELIMITERS).delimiter
     except csv.Error:
         return "\t" if name.lower().endswith(".tsv") else ","
-
-
-def _has_quotes(chunks: Iterator[bytes]) -> bool:
-    return any(b'"' in chunk for chunk in chunks)
 
 
 def _take_lines(chunks: Iterator[bytes], taker: Taker) -> int:
@@ -68,37 +68,38 @@ def _take_lines(chunks: Iterator[bytes], taker: Taker) -> int:
     return total
 
 
-def _take_records(lines: Iterator[str], delimiter: str, taker: Taker) -> int:
-    csv.field_size_limit(min(_FIELD_MAX_CHARS, sys.maxsize))
-    held: list[str] = []
-
-    def noted() -> Iterator[str]:
-        for line in lines:
-            held.append(line)
-            yield line
-
-    total = 0
-    try:
-        for total, _ in enumerate(csv.reader(noted(), delimiter=delimiter), 1):
-            if taker.wanted.wants(total):
-                taker.offer(total, lambda: _shown("".join(held)))
-            held.clear()
-    except csv.Error as error:
-        reason = f"row {total + 1} has a quote that is never closed, or is no CSV"
-        raise Unreadable(f"{reason}; read it with `around` to see its lines", Slug.UNSUPPORTED_FORMAT) from error
+def _take_records(source: BinaryIO, encoding: Encoding, delimiter: str, taker: Taker) -> int:
+    """Find out which lines the records take, then read those that are wanted. Raises: csv.Error."""
+    csv.field_size_limit(_FIELD_MAX_CHARS)
+    lines_of: list[tuple[int, int, int]] = []  # record, lines before it, lines with it
+    first, stop = taker.wanted.first, taker.wanted.windows[-1][1]
+    total = before = 0
+    with _lines(source, encoding) as lines:
+        reader = csv.reader(lines, delimiter=delimiter)
+        for total, _ in enumerate(reader, 1):
+            if first <= total < stop and taker.wanted.wants(total) and len(lines_of) <= taker.wanted.max_chars:
+                lines_of.append((total, before, reader.line_num))
+            before = reader.line_num
+    with _lines(source, encoding) as lines:
+        at = 0
+        for number, begin, end in lines_of:
+            record = "".join(itertools.islice(lines, begin - at, end - at))
+            at = end
+            taker.offer(number, lambda record=record: _shown(record))  # type: ignore[misc]
+            if taker.is_full:
+                break
     return total
 
 
-def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    rest = ""
-    for chunk in itertools.chain(chunks, [b""]):
-        parts = (rest + decoder.decode(chunk, not chunk)).split("\n")
-        rest = parts.pop()
-        for part in parts:
-            yield part + "\n"
-    if rest:
-        yield rest
+@contextmanager
+def _lines(source: BinaryIO, encoding: Encoding) -> Iterator[io.TextIOWrapper]:
+    """The text's lines, each with its ending, from the first on."""
+    source.seek(len(encoding.bom))
+    text = io.TextIOWrapper(source, encoding.name, "replace", newline="\n")
+    try:
+        yield text
+    finally:
+        text.detach()
 
 
 def _shown(record: str) -> str:
