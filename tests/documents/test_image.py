@@ -7,6 +7,7 @@ import pytest
 
 from picoclawd.documents.units import IMAGE_MAX_BYTES, Found, Picture, Unreadable
 from picoclawd.errors import Slug
+from tests.conftest import require
 from tests.documents import made
 from tests.documents.reading import read
 
@@ -57,7 +58,7 @@ def test_the_longest_side_is_1568_pixels() -> None:
 
 
 def test_noise_fits_as_well() -> None:
-    made.require("PIL")
+    require("PIL")
     from PIL import Image
 
     out = io.BytesIO()
@@ -68,7 +69,7 @@ def test_noise_fits_as_well() -> None:
 
 
 def test_what_a_camera_noted_stays_out_and_the_picture_is_turned_upright() -> None:
-    made.require("PIL")
+    require("PIL")
     from PIL import Image
 
     exif = Image.Exif()

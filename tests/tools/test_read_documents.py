@@ -11,6 +11,7 @@ import trio
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.text.redact import MARK
+from tests.conftest import require
 from tests.documents import made
 from tests.house import House
 
@@ -70,7 +71,7 @@ async def test_a_picture_is_data_and_a_line(house: House) -> None:
 
 
 async def test_pictures_do_not_push_files_out_of_the_data(house: House) -> None:
-    made.require("PIL")
+    require("PIL")
     from PIL import Image
 
     names = [f"{number}.png" for number in range(3)]
@@ -108,7 +109,7 @@ async def test_readable_renders_and_text_keeps_the_rows(house: House) -> None:
 
 
 async def test_text_in_an_old_encoding_is_told_by_its_words(house: House) -> None:
-    made.require("chardet")
+    require("chardet")
     house.write("r.txt", "Привет, мир. Как дела сегодня?\n".encode("cp1251"))
     content, (file,) = await read(house, {"path": "r.txt"})
     assert content == "1\tПривет, мир. Как дела сегодня?\n[decoded from cp1251]"
@@ -207,8 +208,8 @@ def hostile() -> dict[str, tuple[bytes, str, str]]:
 
 async def test_hostile_files_cost_their_own_entry_only(house: House) -> None:
     files = hostile()
-    for name, (content, _, _) in files.items():
-        house.write(name, content)
+    for name, (data, _, _) in files.items():
+        house.write(name, data)
     house.write("ok.txt", "fine\n")
     house.write("ok.pdf", made.pdf_pages(["good words"]))
     content, found = await read(house, {"path": "ok.txt"}, *({"path": name} for name in files), {"path": "ok.pdf"})
