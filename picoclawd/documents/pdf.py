@@ -1,10 +1,10 @@
 """Read PDF documents by page: their text, and a page without any as a picture. The only user of pypdfium2."""
 
-from typing import BinaryIO
+import importlib
+from typing import Any, BinaryIO
 
 import pypdfium2
 
-from picoclawd.documents import image
 from picoclawd.documents.units import Found, Picture, Taker, Unreadable, Wanted
 
 _NO_TEXT = "[this page has no text: read it alone, with limit 1, to see it as an image]"
@@ -65,12 +65,14 @@ def _text(document: pypdfium2.PdfDocument, number: int) -> str | None:
 
 
 def _rendered(document: pypdfium2.PdfDocument, number: int) -> Picture | None:
+    image: Any = importlib.import_module("picoclawd.documents.image")  # 40 ms, and most pages have text
     page = document[number - 1]
     try:
         longest = max(page.get_size())
         if longest <= 0:
             return None
         scale = min(_RENDER_DPI / _POINTS_PER_INCH, image.LONGEST_PX / longest)
-        return image.encode(page.render(scale=scale).to_pil().convert("RGB"), prefer_png=False)
+        picture: Picture = image.encode(page.render(scale=scale).to_pil().convert("RGB"), prefer_png=False)
+        return picture
     finally:
         page.close()

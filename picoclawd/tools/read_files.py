@@ -220,7 +220,8 @@ def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Re
         else:
             page = _shown(part.page, max(_ROOM_MIN_CHARS, share - _FOOT_CHARS), cleaner)
             image, images_room = _image(part, images_room)
-            blocks.append(title + "\n".join(filter(None, (page.text(), _foot(part, page), _fixed_text(part)))))
+            notes = (page.text(), _foot(part, page), _fixed_text(part), _no_image(part, image))
+            blocks.append(title + "\n".join(filter(None, notes)))
             files.append(_file_data(part, page, image))
     content = "\n\n".join(blocks)
     return Result(Data(files=files), body=(Plain(content),), keep_inline=len(content) <= room)
@@ -284,6 +285,11 @@ def _image(part: _Part, room_bytes: int) -> tuple[Image | None, int]:
     if image is None or len(image.base64) > room_bytes:
         return None, room_bytes
     return image, room_bytes - len(image.base64)
+
+
+def _no_image(part: _Part, image: Image | None) -> str:
+    is_left_out = isinstance(part.content, Document) and part.content.image is not None and image is None
+    return "[its picture is left out, there are too many: read it alone]" if is_left_out else ""
 
 
 def _file_data(part: _Part, page: RowPage, image: Image | None) -> FileData:

@@ -40,7 +40,6 @@ CACHE_MAX_BYTES = 32 * limits.MIB
 _REAP_S = 5.0  # for the kernel to end a process that was killed
 _ANSWER_MAX_BYTES = 16 * limits.MIB  # 1 MiB of characters, each at its longest in JSON, and a picture
 _ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8", "PATH": os.defpath}
-_OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
 _OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)  # how libraries end where they get none
 
 
@@ -180,8 +179,10 @@ async def _end(process: trio.Process) -> None:
 
 def _why_died(status: int) -> tuple[Slug, str]:
     """What the end of a worker says of the file."""
-    if -status in _OUT_OF_TIME:
+    if -status == signal.SIGXCPU:
         return Slug.TOO_LARGE, "reading it takes more than 10 s of the processor"
+    if -status == signal.SIGKILL:  # not by us, and the processor's limit comes as SIGXCPU
+        return Slug.TOO_LARGE, "its reader was killed, most likely because the system ran out of memory"
     if -status in _OUT_OF_MEMORY:
         return Slug.TOO_LARGE, "reading it takes more than 600 MiB of memory"
     if status < 0:

@@ -81,6 +81,19 @@ async def test_pictures_do_not_push_files_out_of_the_data(house: House) -> None:
     assert sum(len(file["image"]["base64"]) for file in files) > limits.DATA_MAX_BYTES_AGENT
 
 
+async def test_a_picture_too_many_is_left_out_and_the_file_says_so(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.write("a.png", made.png(300, 200))
+    house.write("b.png", made.png(30, 20))
+    _, (a, b) = await read(house, {"path": "a.png"}, {"path": "b.png"})
+    monkeypatch.setattr("picoclawd.tools.read_files._IMAGES_MAX_BYTES", len(a["image"]["base64"]) + 10)
+    content, files = await read(house, {"path": "a.png"}, {"path": "b.png"})
+    assert [file["image"] is None for file in files] == [False, True]
+    assert content.endswith("[its picture is left out, there are too many: read it alone]")
+    assert b["image"] is not None
+
+
 async def test_secrets_in_documents_are_masked_for_agents_only(house: House) -> None:
     house.write("d.docx", made.docx(lambda document: document.add_paragraph(f"token={SECRET}")))
     assert (await read(house, {"path": "d.docx"}))[0] == f"1\ttoken={MARK}"

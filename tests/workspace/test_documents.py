@@ -86,7 +86,7 @@ async def test_the_cache_has_a_bound(house: House, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("number", "slug", "words"),
     [
-        ("SIGKILL", Slug.TOO_LARGE, "10 s of the processor"),
+        ("SIGKILL", Slug.TOO_LARGE, "system ran out of memory"),
         ("SIGXCPU", Slug.TOO_LARGE, "10 s of the processor"),
         ("SIGABRT", Slug.TOO_LARGE, "600 MiB of memory"),
         ("SIGSEGV", Slug.UNSUPPORTED_FORMAT, "crashed (SIGSEGV)"),
