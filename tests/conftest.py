@@ -1,7 +1,9 @@
 """What every test may use."""
 
+import importlib.util
 import os
 import shutil
+from typing import NoReturn
 
 import pytest
 
@@ -14,8 +16,17 @@ def needs(program: str) -> str:
     """
     found = shutil.which(program)
     if found is None:
-        message = f"{program} is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{message}, and CI=true allows no skipping", pytrace=False)
-        pytest.skip(message)
+        _leave_out(f"{program} is not installed")
     return found
+
+
+def require(module: str) -> None:
+    """Leave the test out where a library of an extra is missing, as `needs` does for a program."""
+    if importlib.util.find_spec(module) is None:
+        _leave_out(f"the library {module} is not installed: picoclawd[dev] brings it")
+
+
+def _leave_out(message: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{message}, and CI=true allows no skipping", pytrace=False)
+    pytest.skip(message)

@@ -39,7 +39,12 @@ OWNERS = {
     "numpy": {"index.dense", "index.trigrams"},
     "sqlite3": {"history."},
     "ctypes": {"files.linux"},
+    "chardet": {"documents.charset"},
+    "docx": {"documents.docx"},
     "mcp": {"client."},
+    "PIL": {"documents.image"},
+    "pptx": {"documents.pptx"},
+    "pypdfium2": {"documents.pdf"},
     "rich": {"client."},
 }
 

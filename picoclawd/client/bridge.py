@@ -2,7 +2,7 @@
 
 The text of a result is the daemon's `content`, whole. The structured content is the daemon's `data` where that says
 what the text does not: without the rows that the text lists (`ROWS`), and not at all where the text is that JSON
-itself. Of an error the text is `[slug] message`.
+itself. Pictures are image content, and not in the structured one. Of an error the text is `[slug] message`.
 """
 
 from dataclasses import dataclass
@@ -169,7 +169,19 @@ def succeeded(result: Any, structured: bool) -> mcp_types.CallToolResult:
     facts: dict[str, Any] | None = None
     if structured and isinstance(data, dict) and not content.startswith("{"):
         facts = {key: value for key, value in data.items() if key not in ROWS}
-    return mcp_types.CallToolResult(content=[_text(content)], structured_content=facts or None)
+    pictures = _pictures(data)
+    if facts is not None and pictures:
+        facts["files"] = [{key: value for key, value in file.items() if key != "image"} for file in facts["files"]]
+    return mcp_types.CallToolResult(content=[_text(content), *pictures], structured_content=facts or None)
+
+
+def _pictures(data: Any) -> list[mcp_types.ImageContent]:
+    """The pictures among the files that were read, in their order."""
+    files = data.get("files") if isinstance(data, dict) else None
+    images = [file.get("image") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return [
+        mcp_types.ImageContent(type="image", data=image["base64"], mime_type=image["mime"]) for image in images if image
+    ]
 
 
 def failed(slug: str, message: str, data: dict[str, Any] | None) -> mcp_types.CallToolResult:

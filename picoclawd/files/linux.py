@@ -31,6 +31,9 @@ _NO_LEASE = frozenset({errno.EAGAIN, errno.EACCES, errno.EPERM, errno.EINVAL, er
 
 _DELETED = b" (deleted)"
 
+_PR_SET_DUMPABLE = 4  # prctl(2)
+_PR_SET_NO_NEW_PRIVS = 38
+
 PROC_SUPER_MAGIC = 0x9FA0  # statfs(2)
 _STATFS_MAX_BYTES = 256  # struct statfs is 120 bytes on 64-bit Linux; room for those that differ
 
@@ -154,6 +157,14 @@ def drop_lease(fd: int) -> None:
 def ignore_lease_signal() -> None:
     """Ignore SIGIO, which tells of a broken lease and would end the process. Main thread only, before any lease."""
     signal.signal(signal.SIGIO, signal.SIG_IGN)
+
+
+def give_up_privileges() -> None:
+    """Let this process gain no privilege by what it starts, leave no core, and be looked into by nobody but root."""
+    for option, value in ((_PR_SET_NO_NEW_PRIVS, 1), (_PR_SET_DUMPABLE, 0)):
+        if _libc().prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
 
 
 def _renameat2(old_dir_fd: int, old: bytes, new_dir_fd: int, new: bytes, flags: int) -> None:

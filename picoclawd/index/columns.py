@@ -21,11 +21,12 @@ COLUMNS_MAX = 16_384  # 128 MiB of matrix, for 4 GiB of text: what is beyond is 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A file that was read for its trigrams. `is_text`: it is not binary."""
+    """A file that was read for its trigrams. `is_text`: it is not binary; `is_document`: that, of a known kind."""
 
     path: bytes
     facts: Facts
     is_text: bool
+    is_document: bool = False
 
 
 class Stamps(Sequence[Facts]):
@@ -69,13 +70,15 @@ def _layout(numbers: int) -> Struct:
 
 class Column(Group):
     """Files of which only the trigrams are kept. `size` is how much text these are of, that of dead files too;
-    `binary` are the indexes of files that had no text when they were read."""
+    `binary` are the indexes of files that had no text when they were read, `documents` those of them that were of a
+    known kind."""
 
-    __slots__ = ("binary", "size")
+    __slots__ = ("binary", "documents", "size")
 
     def __init__(self, files: Sequence[Noted], size: int) -> None:
         super().__init__(tuple(each.path for each in files), Stamps([each.facts for each in files]))
         self.binary = tuple(index for index, each in enumerate(files) if not each.is_text)
+        self.documents = tuple(index for index, each in enumerate(files) if each.is_document)
         self.size = size
         self.is_indexed = True
 
@@ -88,4 +91,5 @@ class Column(Group):
 
     def _noted(self) -> Iterator[Noted]:
         is_text = (index not in self.binary for index in range(self.files))
-        return map(Noted, self.paths, self.facts, is_text)
+        is_document = (index in self.documents for index in range(self.files))
+        return map(Noted, self.paths, self.facts, is_text, is_document)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from picoclawd import limits
+from picoclawd.documents import kinds
 from picoclawd.errors import Fault
 from picoclawd.files import linux, paths
 from picoclawd.files.resolve import has_openat2
@@ -41,12 +42,14 @@ class Trouble(Enum):
 @dataclass(frozen=True, slots=True)
 class Text:
     """A file's bytes and their encoding: None for a binary file, which has a NUL in its first 8 KiB; `data` is empty
-    then. `trusted`: a stat that gives equal `facts` proves that these are still its bytes."""
+    then. `trusted`: a stat that gives equal `facts` proves that these are still its bytes. `is_document`: it is a
+    binary file of a kind that read_files can read."""
 
     data: bytes
     encoding: Encoding | None
     facts: Facts
     trusted: bool
+    is_document: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,11 @@ class Contents:
         kept = self._texts.get(relative)
         return kept is not None and kept.encoding is None and kept.trusted
 
+    def is_document(self, relative: bytes) -> bool:
+        """Whether a file was found to be a document when it was read."""
+        kept = self._texts.get(relative)
+        return kept is not None and kept.is_document
+
     def recheck(self, relative: bytes) -> bool:
         """Follow a hint that a file changed: forget it unless a stat says otherwise. True where it changed."""
         kept = self._texts.get(relative)
@@ -246,7 +254,9 @@ class Contents:
             data = _read_whole(fd, status.st_size)
             trusted = self._trust.settles(status, taken_ns) and self._trust.facts(os.fstat(fd)) == facts
             if is_binary(data):
-                return Text(b"", None, facts, trusted)
+                return Text(
+                    b"", None, facts, trusted, kinds.sniff_binary(data[: limits.BINARY_SNIFF_BYTES]) is not None
+                )
             return Text(data, encoding_of(data), facts, trusted)
         except OSError as exc:
             return _trouble(exc)

@@ -29,11 +29,12 @@ _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Where to look for a pattern: the files of `parts`, and those of `alone`. Of all others `binary` ones have no
-    text, and the rest has no match."""
+    text (`documents` of them are of a kind that read_files can read), and the rest has no match."""
 
     parts: list[Part]
     alone: list[bytes]
     binary: list[bytes]
+    documents: int
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class Corpus:
             case Bundle():
                 return Text(group.text_of(index), group.encoding, group.facts[index], trusted=True)
             case Column() if index in group.binary:
-                return Text(b"", None, group.facts[index], trusted=True)
+                return Text(b"", None, group.facts[index], True, index in group.documents)
             case _:
                 return None
 
@@ -195,11 +196,14 @@ class Corpus:
             parts, changed = self._check(cover, unread, stop)
             singles = singles + changed
         binary = [path for part in parts for path in _binary(part)]
+        documents = sum(_count_documents(part) for part in parts)
         if not verified:
-            binary += [path for path in singles if self._contents.is_binary(path)]
+            more = [path for path in singles if self._contents.is_binary(path)]
+            documents += sum(map(self._contents.is_document, more))
+            binary += more
             singles = [path for path in singles if not self._contents.is_binary(path)]
         groups = frozenset(part.group for part in chosen)
-        return Selection([part for part in parts if part.group in groups], singles, binary)
+        return Selection([part for part in parts if part.group in groups], singles, binary, documents)
 
     def _narrow(self, parts: Sequence[Part], query: Query) -> list[Part]:
         """The parts whose columns may hold what a query needs, and those of which this is not known.
@@ -311,6 +315,10 @@ def _binary_indexes(group: Group) -> tuple[int, ...]:
 def _binary(part: Part) -> list[bytes]:
     """The files of a part that are known to have no text."""
     return [part.group.paths[index] for index in _binary_indexes(part.group) if part.wants(index)]
+
+
+def _count_documents(part: Part) -> int:
+    return sum(map(part.wants, part.group.documents)) if isinstance(part.group, Column) else 0
 
 
 def _binary_part(part: Part) -> Part:

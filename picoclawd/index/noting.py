@@ -28,7 +28,7 @@ class _Batch:
     size: int = 0
 
     def add(self, path: bytes, text: Text) -> None:
-        self.files.append(Noted(path, text.facts, text.encoding is not None))
+        self.files.append(Noted(path, text.facts, text.encoding is not None, text.is_document))
         self.texts.append(text.data)
         self.size += len(text.data)
 

@@ -12,17 +12,26 @@ GAP = "..."  # stands for rows left out between two that are shown
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line as shown. `rest` is what its line holds beyond the cut, at most EDGE_BYTES characters, not shown."""
+    """One line as shown. `rest` is what its line holds beyond the cut, at most EDGE_BYTES characters, not shown.
+
+    `heading` stands above it in place of its number: for a page of a document, which is several lines.
+    """
 
     line_no: int
     text: str
     rest: str = ""
     cut: bool = False
+    heading: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """What stands before its text."""
+        return f"{self.heading}\n" if self.heading else f"{self.line_no}\t"
 
     @property
     def shown(self) -> str:
         """The row as it is written, without a newline."""
-        return f"{self.line_no}\t{self.text}{CUT_MARK if self.cut else ''}"
+        return f"{self.prefix}{self.text}{CUT_MARK if self.cut else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ def _fitting(rows: Iterable[Row], max_chars: int) -> tuple[list[Row], bool]:
 
 
 def _cost(row: Row, before: Row | None) -> int:
-    cost = len(str(row.line_no)) + 1 + len(row.text) + 1
+    cost = len(row.prefix) + len(row.text) + 1
     return cost + row.cut * len(CUT_MARK) + _has_gap(row, before) * (len(GAP) + 1)
 
 
@@ -160,8 +169,8 @@ def _has_gap(row: Row, before: Row | None) -> bool:
 
 
 def _cut_to(row: Row, max_chars: int) -> Row:
-    room = max(0, max_chars - _cost(Row(row.line_no, "", cut=True), None))
-    return Row(row.line_no, row.text[:room], (row.text[room:] + row.rest)[:EDGE_BYTES], cut=True)
+    room = max(0, max_chars - _cost(replace(row, text="", cut=True), None))
+    return replace(row, text=row.text[:room], rest=(row.text[room:] + row.rest)[:EDGE_BYTES], cut=True)
 
 
 class _Lines:

@@ -16,7 +16,7 @@ from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.workspace import Workspace
 
-# Members of `data` that hold names, ids and hashes: never redacted, or they would name nothing any more.
+# Members of `data` that hold names, ids, hashes and pictures: never redacted, or they would say nothing any more.
 NAMES = frozenset(
     {
         "path",
@@ -26,6 +26,7 @@ NAMES = frozenset(
         "target",
         "moved_to",
         "artifact",
+        "image",
         "next",
         "sha256",
         "sha256_before",
@@ -257,13 +258,19 @@ def _preview(overlong: _Overlong, artifact: str | None) -> str:
 
 
 def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
-    """Leave out rows at the end until `data` fits; say how many in `rows_cut`, and go on with them."""
-    if rows_field not in data or len(msgspec.json.encode(data)) <= max_bytes:
+    """Leave out rows at the end until `data` fits; say how many in `rows_cut`, and go on with them.
+
+    Pictures do not count: they have a bound of their own.
+    """
+    if rows_field not in data:
         return
     rows: list[Any] = data[rows_field]
+    bare = [_bare(row) for row in rows]
+    if len(msgspec.json.encode({**data, rows_field: bare})) <= max_bytes:
+        return
     room = max_bytes - len(msgspec.json.encode({**data, rows_field: []})) - 64
     kept = 0
-    for row in rows:
+    for row in bare:
         room -= len(msgspec.json.encode(row)) + 1
         if room < 0:
             break
@@ -271,3 +278,7 @@ def _fit(data: dict[str, Any], rows_field: str | None, max_bytes: int) -> None:
     data[rows_field], data["rows_cut"] = rows[:kept], len(rows) - kept
     if "next_offset" in data:
         data["next_offset"] = data.get("offset", 0) + kept
+
+
+def _bare(row: Any) -> Any:
+    return {**row, "image": None} if isinstance(row, dict) and row.get("image") else row

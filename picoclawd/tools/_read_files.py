@@ -18,8 +18,8 @@ class FileParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     path: PathParam = ""
     path_bytes: PathBytesParam | UnsetType = UNSET
-    offset: Annotated[int, msgspec.Meta(ge=1, description="First row, from 1.")] = 1
-    limit: Annotated[int, msgspec.Meta(ge=1, description="Rows at most.")] = rows.LIMIT
+    offset: Annotated[int, msgspec.Meta(ge=1, description="First row, page, slide or block, from 1.")] = 1
+    limit: Annotated[int, msgspec.Meta(ge=1, description="Rows, pages, slides or blocks at most.")] = rows.LIMIT
     around: (
         Annotated[
             list[Annotated[int, msgspec.Meta(ge=1)]],
@@ -58,12 +58,12 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileData(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read of one file: rows `start` to `end` of `total`, from 1. Null throughout where it failed."""
+    """What was read of one file: rows (pages, slides, ...) `start` to `end` of `total`, from 1. Null if it failed."""
 
     path: str
     path_bytes: str | UnsetType = UNSET
     resolved_path: str | None = None
-    format: Literal["text"] | None = None
+    format: Annotated[str, msgspec.Meta(description="text, csv, pdf, docx, pptx, png, html, ...")] | None = None
     encoding: str | None = None
     start: int | None = None
     end: int | None = None

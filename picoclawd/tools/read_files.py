@@ -1,22 +1,27 @@
-"""read_files: numbered rows of one or several files in one call."""
+"""read_files: numbered rows of one or several files in one call, and the pages, slides and pictures of documents."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import msgspec
+import trio
 from msgspec import UNSET
 
 from picoclawd import limits
-from picoclawd.errors import Fault, NextCall, Slug
+from picoclawd.documents import charset
+from picoclawd.documents.kinds import Mark
+from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import WsPath
 from picoclawd.text import display, encodings, rows
 from picoclawd.text.rows import Row, RowPage
 from picoclawd.tools._failure import failure_of
 from picoclawd.tools._names import names_of
-from picoclawd.tools._read_files import Data, FileData, FileParam, Params
+from picoclawd.tools._read_contents import Document, Text, document_of, mark_of, windows_of
+from picoclawd.tools._read_files import Data, FileData, FileParam, Image, Params
 from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
+from picoclawd.workspace.documents import wanted_of
 from picoclawd.workspace.questions import Question, Target
 from picoclawd.workspace.read import Confirmed, Reading, Sensitive
 
@@ -26,21 +31,7 @@ _FOOT_CHARS = 400  # what `_foot` takes at the most
 _NAME_MAX_CHARS = 200  # of a name in `content`; `data` has it whole
 _UNSHOWN_NAMED_MAX = 20  # of the rows that did not fit: enough for the next call
 
-_PDF = b"%PDF-"  # may begin with 8 KiB that look like text
-# How binary files begin that hold a document.
-_DOCUMENTS: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
-    (0, b"\xff\xd8\xff", "JPEG image"),
-    (0, b"GIF8", "GIF image"),
-    (8, b"WEBP", "WebP image"),
-    (8, b"WAVE", "WAV recording"),
-    (0, b"ID3", "MP3 recording"),
-    (0, b"OggS", "Ogg recording"),
-    (0, b"fLaC", "FLAC recording"),
-    (4, b"ftyp", "MP4 recording"),
-    (0, b"\x1aE\xdf\xa3", "Matroska recording"),
-)
-_OFFICE = (b"[Content_Types].xml", b"word/", b"ppt/")
+_IMAGES_MAX_BYTES = 8 * limits.MIB  # of base64 in one answer: it must stay one message
 
 
 def _check(settings: Settings, params: dict[str, Any]) -> None:
@@ -75,41 +66,41 @@ async def read_files(call: Call[Settings], params: Params) -> Deferred:
     Use it before changing a file with edit_file, and to look at what a search found: pass its row numbers as `around`
     to see them with the rows beside them. Each row is shown as `<row>`, a tab, and the line; number and tab are not in
     the file, so strip them before you reuse a row as an anchor. A page that was cut ends with the offset to go on
-    with. Files come in the order asked; one that cannot be read is a line that says why, and the others are still
-    read. The same path may come more than once. Secrets are shown as [FILTERED]: never write that marker back into a
-    file. To find something, search instead of reading files one after the other.
+    with. Documents are read too: PDF by page, PPTX by slide, DOCX by block (a paragraph or a table's row), CSV and TSV
+    by record; offset and limit count these. A picture comes as an image. Files come in the order asked; one that
+    cannot be read is a line that says why, and the others are still read. The same path may come more than once.
+    Secrets are shown as [FILTERED]: never write that marker back into a file. To find something, search instead of
+    reading files one after the other.
     """
     room = _ROOM_OPERATOR_CHARS if call.actor.is_operator else call.inline_chars
-    parts: list[_Part | _Failed] = []
-    for index, entry in enumerate(params.files):
-        if call.cancelled():
-            raise Fault(Slug.CANCELLED, "cancelled: the remaining files were not read.")
-        if index:
-            call.progress(index, len(params.files), "files read")
-        parts.append(await _part(call, entry, room))
+    parts = await _read_all(call, params.files, room)
     return Deferred(lambda cleaner: _result(parts, room, cleaner))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What was taken out of a text."""
-
-    page: RowPage
-    encoding: encodings.Encoding
-
-
-@dataclass(frozen=True, slots=True)
 class _Part:
-    """A file's part of the answer."""
+    """A file's part of the answer: rows of a text, or units of a document."""
 
     path: WsPath
     entry: FileParam
-    reading: Reading[_Found]
+    reading: Reading[Any]
+    content: Text | Document
     notice: str
 
     @property
     def page(self) -> RowPage:
-        return self.reading.found.page
+        return self.content.page
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A document that a worker is still to read. `confirmed` is a person's word, where one was needed."""
+
+    path: WsPath
+    entry: FileParam
+    reading: Reading[Any]
+    mark: Mark
+    confirmed: Confirmed | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,31 +111,67 @@ class _Failed:
     fault: Fault
 
 
-async def _part(call: Call[Settings], entry: FileParam, room: int) -> _Part | _Failed:
+async def _read_all(call: Call[Settings], entries: Sequence[FileParam], room: int) -> list[_Part | _Failed]:
+    """Read one after the other; documents are read beside that, by workers. Raises: cancelled."""
+    parts: list[_Part | _Seen | _Failed] = []
+    async with trio.open_nursery() as nursery:
+        for index, entry in enumerate(entries):
+            if call.cancelled():
+                break
+            if index:
+                call.progress(index, len(entries), "files read")
+            part = await _look(call, entry, room)
+            parts.append(part)
+            if isinstance(part, _Seen):
+                nursery.start_soon(_finish, call, part, room, parts, index)
+    done = [part for part in parts if not isinstance(part, _Seen)]
+    stopped = any(isinstance(part, _Failed) and part.fault.slug is Slug.CANCELLED for part in done)
+    if stopped or len(done) < len(entries):
+        raise Fault(Slug.CANCELLED, "cancelled: the remaining files were not read.")
+    return done
+
+
+async def _look(call: Call[Settings], entry: FileParam, room: int) -> _Part | _Seen | _Failed:
+    """Read a text; of a document find out what it is."""
     try:
         path = call.workspace.parse(entry.path, None if entry.path_bytes is UNSET else entry.path_bytes)
-        reading = await _read_confirmed(call, entry, path, _extractor(entry, path, room))
-        return _Part(path, entry, reading, editor_notice(call, reading.real))
+        reading, confirmed = await _read_confirmed(call, entry, path, _extractor(entry, path, room))
+        if isinstance(reading.found, Mark):
+            return _Seen(path, entry, reading, reading.found, confirmed)
+        note_read(call, reading)
+        return _Part(path, entry, reading, reading.found, editor_notice(call, reading.real))
     except Fault as fault:
-        if fault.slug is Slug.CANCELLED:
-            raise
         return _Failed(entry, fault)
 
 
+async def _finish(
+    call: Call[Settings], seen: _Seen, room: int, parts: list[_Part | _Seen | _Failed], index: int
+) -> None:
+    """Read a document, and put what came of it in the place of what was seen of it."""
+    entry, reading = seen.entry, seen.reading
+    try:
+        wanted = wanted_of(seen.path, windows_of(entry), room)
+        found = await call.workspace.documents.read(seen.path, seen.mark, reading.stamp, wanted, seen.confirmed)
+        note_read(call, reading)
+        content = document_of(found, wanted, entry, room)
+        parts[index] = _Part(seen.path, entry, reading, content, editor_notice(call, reading.real))
+    except Fault as fault:
+        parts[index] = _Failed(entry, fault)
+
+
 async def _read_confirmed(
-    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], _Found]
-) -> Reading[_Found]:
+    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], Text | Mark]
+) -> tuple[Reading[Text | Mark], Confirmed | None]:
     """Read one file; of a sensitive one a person is asked first, whatever the policy for other calls is."""
     reader = call.workspace.reader
     try:
-        reading = await reader.read(path, extract)
+        return await reader.read(path, extract), None
     except Fault as fault:
         sensitive = await reader.examine(path) if fault.slug is Slug.PROTECTED_PATH else None
         if sensitive is None:
             raise
-        reading = await reader.read(path, extract, await _confirmed(call, entry, sensitive))
-    note_read(call, reading)
-    return reading
+        confirmed = await _confirmed(call, entry, sensitive)
+        return await reader.read(path, extract, confirmed), confirmed
 
 
 async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitive) -> Confirmed:
@@ -165,52 +192,18 @@ async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitiv
     return lambda target: granted.check_again(question(target))
 
 
-def _extractor(entry: FileParam, path: WsPath, max_chars: int) -> Callable[[BinaryIO, int], _Found]:
-    def extract(source: BinaryIO, size: int) -> _Found:
-        _refuse_no_text(source.read(limits.BINARY_SNIFF_BYTES), entry, path)
-        encoding = encodings.detect(source)
+def _extractor(entry: FileParam, path: WsPath, max_chars: int) -> Callable[[BinaryIO, int], Text | Mark]:
+    def extract(source: BinaryIO, size: int) -> Text | Mark:
+        mark = mark_of(source.read(limits.BINARY_SNIFF_BYTES), entry, path)
+        if mark is not None:
+            return mark
+        encoding = encodings.detect(source, charset.guess)
         chunks = encodings.utf8_chunks(source, encoding)
         if entry.around is not UNSET:
-            return _Found(rows.around(chunks, entry.around, entry.context, max_chars), encoding)
-        return _Found(rows.page(chunks, entry.offset, entry.limit, max_chars), encoding)
+            return Text(rows.around(chunks, entry.around, entry.context, max_chars), encoding)
+        return Text(rows.page(chunks, entry.offset, entry.limit, max_chars), encoding)
 
     return extract
-
-
-def _refuse_no_text(head: bytes, entry: FileParam, path: WsPath) -> None:
-    """The place where readers for documents are chosen, by what the content is: so far there is none."""
-    as_bytes = NextCall("read_file", {"path": path.given, "mode": "bytes"})
-    document = _document(head)
-    if document is not None:
-        raise Fault(
-            Slug.READER_NOT_INSTALLED,
-            f"{path.given} is a {document}, and this daemon has no reader for it. "
-            'read_file with mode="bytes" shows its bytes.',
-            next_call=as_bytes,
-        )
-    if encodings.is_binary(head):
-        raise Fault(
-            Slug.BINARY_FILE,
-            f"{path.given} is no text (a NUL byte in the first 8 KiB), so it has no rows. "
-            'Read its bytes with read_file and mode="bytes".',
-            next_call=as_bytes,
-        )
-    if entry.as_ == "readable":
-        raise Fault(Slug.UNSUPPORTED_FORMAT, f"{path.given} is shown as text only: leave `as` out to get its rows.")
-
-
-def _document(head: bytes) -> str | None:
-    """What kind of document begins so; None for text, also where a text's words are some format's mark."""
-    if head.startswith(_PDF):
-        return "PDF document"
-    if not encodings.is_binary(head):
-        return None
-    for place, magic, name in _DOCUMENTS:
-        if head.startswith(magic, place):
-            return name
-    if head.startswith(b"PK\x03\x04") and any(name in head for name in _OFFICE):
-        return "Office document"
-    return None
 
 
 def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Result:
@@ -219,14 +212,17 @@ def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Re
     needs = [part.page.cost + _FOOT_CHARS if isinstance(part, _Part) else 0 for part in parts]
     blocks: list[str] = []
     files: list[FileData] = []
+    images_room = _IMAGES_MAX_BYTES
     for part, title, share in zip(parts, titles, rows.shares(needs, room - fixed), strict=True):
         if isinstance(part, _Failed):
             blocks.append(title + _fixed_text(part))
             files.append(_failure(part))
         else:
             page = _shown(part.page, max(_ROOM_MIN_CHARS, share - _FOOT_CHARS), cleaner)
-            blocks.append(title + "\n".join(filter(None, (page.text(), _foot(page), _fixed_text(part)))))
-            files.append(_file_data(part, page))
+            image, images_room = _image(part, images_room)
+            notes = (page.text(), _foot(part, page), _fixed_text(part), _no_image(part, image))
+            blocks.append(title + "\n".join(filter(None, notes)))
+            files.append(_file_data(part, page, image))
     content = "\n\n".join(blocks)
     return Result(Data(files=files), body=(Plain(content),), keep_inline=len(content) <= room)
 
@@ -257,49 +253,61 @@ def _fixed_text(part: _Part | _Failed) -> str:
     """What an entry says whatever room there is: why it failed, or what is to be known of the text."""
     if isinstance(part, _Failed):
         return f"[{part.fault.slug.value}] {' '.join(part.fault.message.splitlines())}"
-    encoding, notes = part.reading.found.encoding, [part.notice] if part.notice else []
-    if encoding.name != "utf-8":
-        notes.append(f"[decoded from {encoding.name}]")
-    if encoding.lossy:
-        notes.append("[not UTF-8 throughout: invalid bytes are shown as U+FFFD]")
+    notes = [part.notice] if part.notice else []
+    notes += part.content.notes
     if part.reading.unstable:
         notes.append("[the file changed while it was read]")
     return "\n".join(notes)
 
 
-def _foot(page: RowPage) -> str:
+def _foot(part: _Part, page: RowPage) -> str:
     """How to go on, and why there is less than was asked for."""
     notes = []
+    units = part.content.units
     if page.next_offset is not None:
         unshown = ", ".join(map(str, page.unshown[:_UNSHOWN_NAMED_MAX]))
         again = f"around=[{unshown}]" if unshown else f"offset={page.next_offset}"
-        notes.append(f"[lines {page.rows[0].line_no}-{page.end} of {page.total}; call again with {again} for more]")
+        notes.append(f"[{units} {page.rows[0].line_no}-{page.end} of {page.total}; call again with {again} for more]")
     if page.cut_row is not None:
-        notes.append(f'[row {page.cut_row} alone does not fit: read_file with mode="bytes" shows all of it]')
+        notes.append(part.content.cut_note(page.cut_row))
     if not page.total:
-        notes.append("[the file is empty]")
+        notes.append("[the file is empty]" if isinstance(part.content, Text) else "[there is no text in it]")
     elif not page.rows and not page.anchors:
-        notes.append(f"[offset {page.start} is past the end: the last row is {page.total}]")
+        notes.append(f"[offset {page.start} is past the end: the last {part.content.unit} is {page.total}]")
     elif page.anchors and page.anchors[-1] > page.total:
-        notes.append(f"[rows asked for are past the end: the last row is {page.total}]")
+        notes.append(f"[{part.content.unit}s asked for are past the end: the last {part.content.unit} is {page.total}]")
     return "\n".join(notes)
 
 
-def _file_data(part: _Part, page: RowPage) -> FileData:
-    encoding, reading = part.reading.found.encoding, part.reading
+def _image(part: _Part, room_bytes: int) -> tuple[Image | None, int]:
+    """The part's image if there is still room for it, and what room is left."""
+    image = part.content.image if isinstance(part.content, Document) else None
+    if image is None or len(image.base64) > room_bytes:
+        return None, room_bytes
+    return image, room_bytes - len(image.base64)
+
+
+def _no_image(part: _Part, image: Image | None) -> str:
+    is_left_out = isinstance(part.content, Document) and part.content.image is not None and image is None
+    return "[its picture is left out, there are too many: read it alone]" if is_left_out else ""
+
+
+def _file_data(part: _Part, page: RowPage, image: Image | None) -> FileData:
+    content, reading = part.content, part.reading
     return FileData(
         **names_of(part.path, reading.real),
-        format="text",
-        encoding=encoding.name,
+        format=content.format,
+        encoding=content.encoding_name,
         start=page.rows[0].line_no if page.rows else page.start,
         end=page.end,
         total=page.total,
         next_offset=page.next_offset,
         eof=page.eof,
         cut_row=UNSET if page.cut_row is None else page.cut_row,
-        lossy=encoding.lossy or UNSET,
+        lossy=content.is_lossy or UNSET,
         unstable=reading.unstable or UNSET,
         sha256=reading.sha256,
+        image=image,
     )
 
 

@@ -152,7 +152,8 @@ class Counter:
             for first in range(_SHARES):
                 nursery.start_soon(search, jobs[first::_SHARES])
         census = _united(found)
-        census.missed.binary += len(selection.binary)
+        census.missed.binary += len(selection.binary) - selection.documents
+        census.missed.documents += selection.documents
         return census
 
     def _select(self, candidates: Candidates, pattern: SearchPattern, stop: Stop) -> Selection:

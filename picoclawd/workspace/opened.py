@@ -11,7 +11,7 @@ from picoclawd.index.scan import End, FileHits, Row, Want, is_binary, scan_file,
 from picoclawd.index.trust import Facts
 from picoclawd.workspace.excerpt import Lines, Source
 from picoclawd.workspace.scope import Place
-from picoclawd.workspace.search import Missed, Searcher, Sieve, Stop, miss
+from picoclawd.workspace.search import Missed, Searcher, Sieve, Stop, is_document, miss, miss_binary
 
 WHOLE_MAX_BYTES = 64 * limits.MIB  # a multiline search needs the whole file in memory
 _UNBOUNDED = 1 << 62
@@ -28,7 +28,7 @@ def open_to_scan(searcher: Searcher, place: Place, path: bytes, patterns: Patter
         case Text(data, encoding, facts):
             if encoding is not None:
                 return _Small(patterns, facts, data, encoding)
-            missed.binary += 1
+            miss_binary(missed, is_document=found.is_document)
         case Trouble():
             miss(missed, found)
         case Large(fd, facts, size):
@@ -43,7 +43,7 @@ def _large(patterns: Patterns, facts: Facts, fd: int, size: int, missed: Missed)
     """A large file: a stream, or whole where a match may span its lines and it is not too large for that."""
     try:
         if is_binary(os.pread(fd, limits.BINARY_SNIFF_BYTES, 0)):
-            missed.binary += 1
+            miss_binary(missed, is_document=is_document(fd))
             return None
         if not any(pattern.multiline for pattern in patterns):
             return _Stream(patterns, facts, fd, size)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
 
+from picoclawd import limits
+from picoclawd.documents import kinds
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
 from picoclawd.files.policy import Access
@@ -86,6 +88,7 @@ class Missed:
     """What was not searched, or not in full, and how often."""
 
     binary: int = 0
+    documents: int = 0
     unreadable: int = 0
     special: int = 0
     vanished: int = 0
@@ -153,7 +156,7 @@ class Searcher:
         match found:
             case Text(data, encoding, facts):
                 if encoding is None:
-                    run.outcome.missed.binary += 1
+                    miss_binary(run.outcome.missed, is_document=found.is_document)
                 elif run.literal is None or run.literal in data:
                     hits = scan_file(run.query.pattern, data, run.want(), run.stop, encoding)
                     if hits.count or hits.truncated_lines or hits.end is End.STOPPED:
@@ -188,7 +191,7 @@ def _search_large(run: "_Run", path: bytes, facts: Facts, fd: int, size: int) ->
     with open(fd, "rb", closefd=False) as stream:
         hits = scan_stream(run.query.pattern, stream.read, run.want(), run.stop)
     if hits.end is End.BINARY:
-        run.outcome.missed.binary += 1
+        miss_binary(run.outcome.missed, is_document=is_document(fd))
     else:
         run.take(path, facts, hits, Lines(Source.of_file(fd, size)))
 
@@ -279,6 +282,19 @@ def _line_hit(path: bytes, lines: Lines, row: Row) -> Hit:
 def _block_hit(path: bytes, block: Callable[[], tuple[BlockLine, ...]]) -> Hit:
     found = tuple(LineHit(*line) for line in block())
     return Hit(path, len(found), found)
+
+
+def miss_binary(missed: Missed, *, is_document: bool) -> None:
+    """Count a file that has no text, apart where read_files can read it."""
+    if is_document:
+        missed.documents += 1
+    else:
+        missed.binary += 1
+
+
+def is_document(fd: int) -> bool:
+    """Whether a binary file is of a kind that read_files can read. Raises: OSError."""
+    return kinds.sniff_binary(os.pread(fd, limits.BINARY_SNIFF_BYTES, 0)) is not None
 
 
 def miss(missed: Missed, trouble: Trouble) -> None:

@@ -31,6 +31,7 @@ from picoclawd.workspace.candidates import Finder
 from picoclawd.workspace.census import Counter
 from picoclawd.workspace.change import Changer
 from picoclawd.workspace.confirm import Confirmations
+from picoclawd.workspace.documents import Documents
 from picoclawd.workspace.editors import Editors
 from picoclawd.workspace.events import Feed
 from picoclawd.workspace.index import Index
@@ -88,6 +89,7 @@ class Workspace:
         self.locks = LockTable()
         self._make_journal(records or Records())
         self.reader = Reader(rooted, self.threads, probes.timestamp_tick_ns)
+        self.documents = Documents(rooted, self.threads, probes.timestamp_tick_ns)
         self.artifacts = Artifacts(rooted, self.threads)
         self._make_changer(watcher_command)
         self.finder = Finder(rooted, self.index, self.threads, options.verify_files_max)

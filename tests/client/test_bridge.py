@@ -239,3 +239,17 @@ async def test_a_session_that_is_refused_is_tried_again(daemon: FakeDaemon) -> N
     async with host() as client:
         assert text(await client.call_tool("read_file", {"path": "x"})) == "[overloaded] too many"
         assert text(await client.call_tool("read_file", {"path": "x"})) == "ok"
+
+
+async def test_pictures_are_image_content_and_not_in_the_structured_one(daemon: FakeDaemon) -> None:
+    image = {"mime": "image/png", "width": 1, "height": 2, "base64": "aaaa"}
+    files = [{"path": "a.txt", "image": None}, {"path": "b.png", "image": image}]
+    answer = {"content": "two files", "display": None, "data": {"files": files}}
+    daemon.handlers["read_file"] = lambda params: answer
+    async with host() as client:
+        result = await client.call_tool("read_file", {"path": "b.png"})
+    words, picture = result.content
+    assert isinstance(words, mcp_types.TextContent)
+    assert isinstance(picture, mcp_types.ImageContent)
+    assert (words.text, picture.data, picture.mime_type) == ("two files", "aaaa", "image/png")
+    assert result.structured_content == {"files": [{"path": "a.txt"}, {"path": "b.png"}]}

@@ -28,3 +28,9 @@ def test_a_column_goes_on_from_another() -> None:
     both = first.with_more(more)
     assert (both.paths, list(both.facts)) == ((b"a", b"b", b"c", b"d"), [(1,), (2,), (3,), (4,)])
     assert (both.binary, both.size, both.dead, list(both.living())) == ((1, 3), 15, 1, [1, 2, 3])
+
+
+def test_documents_are_told_from_other_binary_files_and_stay_so_when_columns_join() -> None:
+    first = Column([Noted(b"a", (1,), True), Noted(b"b", (2,), False, True), Noted(b"c", (3,), False)], 10)
+    both = first.with_more(Column([Noted(b"d", (4,), False, True)], 5))
+    assert (both.binary, both.documents) == ((1, 2, 3), (1, 3))

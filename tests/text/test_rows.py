@@ -176,3 +176,14 @@ def test_a_huge_line_is_not_kept_whole() -> None:
     assert (shown.total, shown.cut_row) == (1, 1)
     assert len(shown.rows[0].text) + len(shown.rows[0].rest) < 5000
     assert time.perf_counter() - began < 5.0
+
+
+def test_a_heading_stands_above_a_row_in_place_of_its_number_and_counts() -> None:
+    rows = tuple(Row(number, "one\ntwo", heading=f"[page {number}]") for number in (1, 2))
+    both = RowPage(rows, start=1, total=2)
+    assert both.text() == "[page 1]\none\ntwo\n[page 2]\none\ntwo"
+    assert both.cost == len(both.text()) + 1
+    assert [row.line_no for row in fit(both, both.cost - 1).rows] == [1]
+    (long,) = fit(RowPage((Row(7, "x" * 100, heading="[page 7]"),), start=7, total=9), 50).rows
+    assert long.shown.startswith("[page 7]\nxxx")
+    assert (long.cut, len(long.shown) < 50) == (True, True)

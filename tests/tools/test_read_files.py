@@ -215,16 +215,16 @@ async def test_other_encodings_are_decoded_and_named(house: House) -> None:
     assert (file["encoding"], file["lossy"]) == ("utf-8", True)
 
 
-async def test_what_is_no_text_points_to_its_bytes(house: House) -> None:
+async def test_what_cannot_be_read_points_to_its_bytes(house: House) -> None:
     house.write("b.bin", b"\0\1\2")
     house.write("p.pdf", b"%PDF-1.7\nwords")
-    house.write("d.docx", b"PK\x03\x04\0\0[Content_Types].xml")
+    house.write("s.wav", b"RIFF\0\0\0\0WAVEfmt ")
     house.write("fake.png", b'{"json": true}\n')
-    asked = [{"path": name} for name in ("b.bin", "p.pdf", "d.docx", "fake.png")]
+    asked = [{"path": name} for name in ("b.bin", "p.pdf", "s.wav", "fake.png")]
     content, files = await read(house, *asked)
     assert [file["error"] and file["error"]["error"] for file in files] == [
         "binary_file",
-        "reader_not_installed",
+        "unsupported_format",
         "reader_not_installed",
         None,
     ]
@@ -238,15 +238,15 @@ async def test_words_that_are_a_formats_mark_do_not_make_a_text_a_document(house
     house.write("g.txt", "the ftyp box\n")
     house.write("p.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     _, files = await read(house, *({"path": name} for name in ("f.txt", "g.txt", "p.png")))
-    assert [file["error"] and file["error"]["error"] for file in files] == [None, None, "reader_not_installed"]
+    assert [file["error"] and file["error"]["error"] for file in files] == [None, None, "unsupported_format"]
     assert "PNG image" in files[2]["error"]["message"]
 
 
 async def test_a_readable_form_of_plain_text_does_not_exist(house: House) -> None:
-    house.write("f.html", "<p>x</p>\n")
-    assert (await read(house, {"path": "f.html", "as": "text"}))[0] == "1\t<p>x</p>"
-    _, (file,) = await read(house, {"path": "f.html", "as": "readable"})
+    house.write("f.py", "print(1)\n")
+    _, (file,) = await read(house, {"path": "f.py", "as": "readable"})
     assert file["error"]["error"] == "unsupported_format"
+    assert "leave `as` out" in file["error"]["message"]
 
 
 async def test_a_secret_is_masked_for_agents_only(house: House) -> None:

@@ -690,3 +690,24 @@ async def test_every_row_of_random_trees_is_one_of_a_naive_scan(searched: House)
                 ]
         result = await searched.call("search_files", pattern=pattern, limit=200)
         assert rows(result) == wanted[:200]
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+@pytest.mark.parametrize("consistency", ["verified", "watched"])
+async def test_documents_that_were_not_searched_are_counted_by_their_content(
+    make_searched: Callable[..., Awaitable[House]], size: int, consistency: str
+) -> None:
+    house = await make_searched()
+    house.write("a.dat", b"\x89PNG\r\n\x1a\n" + b"\0" * size)
+    house.write("b.docx", b"PK\x03\x04\0\0[Content_Types].xml" + b"\0" * size)
+    house.write("c.pdf", b"\0" * size)
+    house.write("d.txt", "needle\n")
+    for tool, params in (
+        ("search_files", {"pattern": "needle"}),
+        ("find_files", {"queries": [{"pattern": "needle"}], "mode": "search"}),
+    ):
+        for _ in range(2):  # the second time from what was kept
+            result = await house.call(tool, consistency=consistency, **params)
+            skipped = result["data"]["skipped"]
+            assert (skipped["documents"], skipped["binary"]) == (2, 1), tool
+            assert "2 documents" in result["content"]

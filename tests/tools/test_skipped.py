@@ -13,7 +13,9 @@ from picoclawd.workspace.search import Missed
 
 def test_names_and_texts_are_added_up() -> None:
     names = SkippedNames(ignored=1, protected=2, special=3, unreadable=4, too_deep=5)
-    missed = Missed(binary=6, unreadable=7, special=8, vanished=9, over_budget=10, truncated_lines=11, redacted=12)
+    missed = Missed(
+        binary=6, documents=13, unreadable=7, special=8, vanished=9, over_budget=10, truncated_lines=11, redacted=12
+    )
     assert msgspec.structs.asdict(skipped_of(names, missed)) == {
         "ignored": 1,
         "protected": 2,
@@ -21,7 +23,7 @@ def test_names_and_texts_are_added_up() -> None:
         "unreadable": 11,
         "too_deep": 5,
         "binary": 6,
-        "documents": 0,
+        "documents": 13,
         "vanished": 9,
         "over_budget": 10,
         "truncated_lines": 11,

@@ -1,0 +1,76 @@
+"""Tell by what it holds which reader a file is for. The one table of formats: a reader is added here first."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from picoclawd.text import encodings
+
+
+class Kind(StrEnum):
+    """What a file is, as far as its first bytes tell: each has one reader."""
+
+    PDF = "pdf"
+    OFFICE = "office"  # a zip container of Office Open XML: which program's, its reader finds out
+    OLE = "ole"  # the container of Office up to 2003, and of encrypted files since
+    IMAGE = "image"
+    TABLE = "table"
+    READABLE = "readable"  # a text that is asked to be rendered
+    AUDIO = "audio"
+    VIDEO = "video"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Bytes at a place near the start, and what begins with them, in words."""
+
+    place: int
+    magic: bytes
+    kind: Kind
+    words: str
+
+
+PDF = Mark(0, b"%PDF-", Kind.PDF, "PDF document")  # may begin with 8 KiB that look like text
+# How binary files begin that hold a document. The first that fits counts.
+MARKS: tuple[Mark, ...] = (
+    Mark(0, b"\x89PNG\r\n\x1a\n", Kind.IMAGE, "PNG image"),
+    Mark(0, b"\xff\xd8\xff", Kind.IMAGE, "JPEG image"),
+    Mark(0, b"GIF8", Kind.IMAGE, "GIF image"),
+    Mark(8, b"WEBP", Kind.IMAGE, "WebP image"),
+    Mark(0, b"BM", Kind.IMAGE, "BMP image"),
+    Mark(0, b"II*\0", Kind.IMAGE, "TIFF image"),
+    Mark(0, b"MM\0*", Kind.IMAGE, "TIFF image"),
+    Mark(0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind.OLE, "Office document in the format of 2003, or encrypted"),
+    Mark(8, b"WAVE", Kind.AUDIO, "WAV recording"),
+    Mark(0, b"ID3", Kind.AUDIO, "MP3 recording"),
+    Mark(0, b"OggS", Kind.AUDIO, "Ogg recording"),
+    Mark(0, b"fLaC", Kind.AUDIO, "FLAC recording"),
+    Mark(4, b"ftypM4A", Kind.AUDIO, "M4A recording"),
+    Mark(4, b"ftyp", Kind.VIDEO, "MP4 recording"),
+    Mark(0, b"\x1aE\xdf\xa3", Kind.VIDEO, "Matroska recording"),
+)
+OFFICE = Mark(0, b"PK\x03\x04", Kind.OFFICE, "Office document")
+TABLE = Mark(0, b"", Kind.TABLE, "table")
+_OFFICE_PARTS = (b"[Content_Types].xml", b"_rels/.rels", b"word/", b"ppt/")
+_TABLE_NAMES = (b".csv", b".tsv")
+
+
+def sniff(head: bytes, name: bytes) -> Mark | None:
+    """What a file is that begins with `head` (limits.BINARY_SNIFF_BYTES of it); None for text and for unknown bytes.
+
+    The content decides; the name only tells tables from other text.
+    """
+    if head.startswith(PDF.magic):
+        return PDF
+    if not encodings.is_binary(head):
+        return TABLE if name.lower().endswith(_TABLE_NAMES) else None
+    return sniff_binary(head)
+
+
+def sniff_binary(head: bytes) -> Mark | None:
+    """What a file is that is known to be no text."""
+    for mark in MARKS:
+        if head.startswith(mark.magic, mark.place):
+            return mark
+    if head.startswith(OFFICE.magic) and any(part in head for part in _OFFICE_PARTS):
+        return OFFICE
+    return None

@@ -1,0 +1,237 @@
+"""Read documents in worker processes: two at a time, each for one file, with nothing but its descriptor.
+
+The daemon never parses a document itself. A worker that takes too much, hangs or dies costs its own file's answer and
+nothing else; a caller that goes away takes its workers along.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from picoclawd import limits
+from picoclawd.documents.kinds import Kind, Mark
+from picoclawd.documents.units import Found, Wanted, from_json
+from picoclawd.errors import Fault, NextCall, Slug
+from picoclawd.files import paths, stamps
+from picoclawd.files.handles import OpenFile
+from picoclawd.files.oserrors import as_fault
+from picoclawd.files.paths import WsPath
+from picoclawd.files.policy import Access
+from picoclawd.files.rooted import Rooted
+from picoclawd.files.stamps import Stamp
+from picoclawd.files.threads import Lane, Threads
+from picoclawd.workspace.read import Confirmed, target_of
+
+COMMAND = (sys.executable, "-I", "-m", "picoclawd.documents.child")
+WORKERS = 2  # at a time: each may take 600 MiB and a core
+DEADLINE_S = 20.0  # of one worker, its 10 s of the processor included: a slow disk or a busy machine
+IMAGE_FILE_MAX_BYTES = 10 * limits.MIB
+CACHE_MAX_BYTES = 32 * limits.MIB
+
+_REAP_S = 5.0  # for the kernel to end a process that was killed
+_ANSWER_MAX_BYTES = 16 * limits.MIB  # 1 MiB of characters, each at its longest in JSON, and a picture
+_ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8", "PATH": os.defpath}
+_OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)  # how libraries end where they get none
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many workers were started, and what the cache holds."""
+
+    started: int
+    entries: int
+    bytes: int
+
+
+class Documents:
+    """Reads documents of one workspace. Loop only."""
+
+    def __init__(
+        self, rooted: Rooted, threads: Threads, tick_ns: int | None, command: tuple[str, ...] = COMMAND
+    ) -> None:
+        self._rooted = rooted
+        self._threads = threads
+        self._tick_ns = tick_ns
+        self._command = command
+        self._workers = trio.CapacityLimiter(WORKERS)
+        self._cache = _Cache(CACHE_MAX_BYTES)
+        self._started = 0
+
+    async def read(
+        self, path: WsPath, mark: Mark, stamp: Stamp, wanted: Wanted, confirmed: Confirmed | None = None
+    ) -> Found:
+        """Read units of the document that was just seen at `path` with that stamp. Waits for one of two workers.
+
+        Raises: what opening raises; conflict where it is another file by now; too_large, unsupported_format,
+        reader_not_installed, timeout.
+        """
+        if mark.kind is Kind.IMAGE and stamp.size > IMAGE_FILE_MAX_BYTES:
+            raise Fault(
+                Slug.TOO_LARGE,
+                f"{path.given}: a {mark.words} of {stamp.size / limits.MIB:.1f} MiB; images of at most "
+                f"{IMAGE_FILE_MAX_BYTES // limits.MIB} MiB are read.",
+            )
+        async with self._workers:
+            opened = await self._threads.run(Lane.READ, self._open, path, confirmed)
+            with opened:
+                self._refuse_other(path, opened, stamp)
+                key = (stamp, mark.kind, wanted)
+                held = self._cache.get(key)
+                if held is not None:
+                    return held
+                taken_ns = time.time_ns()
+                found = await self._work(path, mark, opened, wanted)
+                self._refuse_other(path, opened, stamp)
+        if stamps.settled(stamp, taken_ns, self._tick_ns):
+            self._cache.put(key, found)
+        return found
+
+    def statistics(self) -> Statistics:
+        """What was done so far, and what is held."""
+        return Statistics(self._started, len(self._cache), self._cache.bytes)
+
+    def _open(self, path: WsPath, confirmed: Confirmed | None) -> OpenFile:
+        opened = self._rooted.open_file(path, Access.READ if confirmed is None else Access.READ_OR_ASK)
+        try:
+            if confirmed is not None:
+                confirmed(target_of(opened, path))
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def _refuse_other(self, path: WsPath, opened: OpenFile, stamp: Stamp) -> None:
+        if stamps.of(os.fstat(opened.fd)) != stamp:
+            raise Fault(Slug.CONFLICT, f"{path.given} changed while it was read. Read it again.", retryable=True)
+
+    async def _work(self, path: WsPath, mark: Mark, opened: OpenFile, wanted: Wanted) -> Found:
+        request = {"kind": mark.kind, "fd": opened.fd, "windows": wanted.windows, "max_chars": wanted.max_chars}
+        self._started += 1
+        answer, status = await run_worker(
+            (*self._command, json.dumps({**request, "name": wanted.name})), opened.fd, path.given
+        )
+        if status is None:
+            raise _failed(path, mark, Slug.TIMEOUT, f"reading it took more than {DEADLINE_S:.0f} s")
+        if status != 0:
+            raise _failed(path, mark, *_why_died(status))
+        result: dict[str, Any] = json.loads(answer)
+        if "error" in result:
+            raise _failed(path, mark, Slug(result["error"]), result["reason"])
+        return from_json(result["found"])
+
+
+async def run_worker(argv: tuple[str, ...], fd: int, given: str) -> tuple[bytes, int | None]:
+    """Run a worker that gets `fd`; what it wrote, and its status: None where it was too slow, and was killed.
+
+    Raises: io_error.
+    """
+    try:
+        process = await trio.lowlevel.open_process(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(fd,),
+            env=_ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise as_fault(error, "read", given) from error
+    try:
+        with trio.move_on_after(DEADLINE_S):
+            answer = await _output(process)
+            return answer, await process.wait()
+        return b"", None
+    finally:
+        await _end(process)
+
+
+async def _output(process: trio.Process) -> bytes:
+    assert process.stdout is not None
+    answer = bytearray()
+    while chunk := await process.stdout.receive_some(limits.MIB):
+        answer += chunk
+        if len(answer) > _ANSWER_MAX_BYTES:
+            process.kill()
+            break
+    return bytes(answer)
+
+
+async def _end(process: trio.Process) -> None:
+    """Kill this very process if it still runs, and close its pipe."""
+    with trio.CancelScope(deadline=trio.current_time() + _REAP_S, shield=True):
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        if process.stdout is not None:
+            await process.stdout.aclose()
+
+
+def _why_died(status: int) -> tuple[Slug, str]:
+    """What the end of a worker says of the file."""
+    if -status == signal.SIGXCPU:
+        return Slug.TOO_LARGE, "reading it takes more than 10 s of the processor"
+    if -status == signal.SIGKILL:  # not by us, and the processor's limit comes as SIGXCPU
+        return Slug.TOO_LARGE, "its reader was killed, most likely because the system ran out of memory"
+    if -status in _OUT_OF_MEMORY:
+        return Slug.TOO_LARGE, "reading it takes more than 600 MiB of memory"
+    if status < 0:
+        return Slug.UNSUPPORTED_FORMAT, f"it is damaged: its reader crashed ({signal.Signals(-status).name})"
+    return Slug.UNSUPPORTED_FORMAT, f"its reader ended with status {status}"
+
+
+def _failed(path: WsPath, mark: Mark, slug: Slug, reason: str) -> Fault:
+    return Fault(
+        slug,
+        f"{path.given} looks like a {mark.words}, but was not read: {reason}. "
+        'read_file with mode="bytes" shows its bytes.',
+        next_call=NextCall("read_file", {"path": path.given, "mode": "bytes"}),
+    )
+
+
+class _Cache:
+    """What was found last, within a bound of bytes; what was not asked for the longest time goes first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[tuple[Any, ...], Found] = OrderedDict()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: tuple[Any, ...]) -> Found | None:
+        found = self._entries.get(key)
+        if found is not None:
+            self._entries.move_to_end(key)
+        return found
+
+    def put(self, key: tuple[Any, ...], found: Found) -> None:
+        """Hold a finding under a key that is not held yet, or is held by a worker that ran beside this one."""
+        old = self._entries.pop(key, None)
+        self.bytes += _size(found) - (_size(old) if old is not None else 0)
+        self._entries[key] = found
+        while self.bytes > self._max_bytes:
+            _, oldest = self._entries.popitem(last=False)
+            self.bytes -= _size(oldest)
+
+
+def _size(found: Found) -> int:
+    picture = 0 if found.picture is None else len(found.picture.data)
+    # Python holds a character in 1, 2 or 4 bytes; a unit costs a tuple, a str and an int.
+    return picture + sum(2 * len(text) + 200 for _, text in found.units) + 1000
+
+
+def wanted_of(path: WsPath, windows: tuple[tuple[int, int], ...], max_chars: int) -> Wanted:
+    """A request for the units in these windows, (first, past the last), of the file at `path`."""
+    return Wanted(windows, max_chars, os.fsdecode(paths.split(path.absolute)[1]))
