@@ -18,6 +18,8 @@ FLOORS = {
     "index": 2,
     "history": 2,
     "documents": 2,
+    "speech": 2,
+    "service": 2,
     "workspace": 3,
     "tools": 4,
     "rpc": 5,
@@ -40,6 +42,9 @@ OWNERS = {
     "sqlite3": {"history."},
     "ctypes": {"files.linux"},
     "mcp": {"client."},
+    "httpx2": {"service"},
+    "pocketsphinx": {"speech.worker"},
+    "miniaudio": {"speech.worker"},
     "rich": {"client."},
 }
 

@@ -1,6 +1,6 @@
 """read_files: numbered rows of one or several files in one call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -10,12 +10,16 @@ from msgspec import UNSET
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.files.paths import WsPath
+from picoclawd.speech import kinds
+from picoclawd.speech.kinds import Recording
 from picoclawd.text import display, encodings, rows
 from picoclawd.text.rows import Row, RowPage
 from picoclawd.tools._failure import failure_of
+from picoclawd.tools._heard import Heard, hear
 from picoclawd.tools._names import names_of
 from picoclawd.tools._read_files import Data, FileData, FileParam, Params
 from picoclawd.tools._reads import editor_notice, note_read
+from picoclawd.tools._relevance import WITHHELD, Check
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
 from picoclawd.workspace.confirm import Question, Target
 from picoclawd.workspace.read import Confirmed, Reading, Sensitive
@@ -33,12 +37,7 @@ _DOCUMENTS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xff\xd8\xff", "JPEG image"),
     (0, b"GIF8", "GIF image"),
     (8, b"WEBP", "WebP image"),
-    (8, b"WAVE", "WAV recording"),
-    (0, b"ID3", "MP3 recording"),
-    (0, b"OggS", "Ogg recording"),
-    (0, b"fLaC", "FLAC recording"),
-    (4, b"ftyp", "MP4 recording"),
-    (0, b"\x1aE\xdf\xa3", "Matroska recording"),
+    (4, b"ftyp", "HEIF or AVIF image"),
 )
 _OFFICE = (b"[Content_Types].xml", b"word/", b"ppt/")
 
@@ -75,18 +74,24 @@ async def read_files(call: Call[Settings], params: Params) -> Deferred:
     Use it before changing a file with edit_file, and to look at what a search found: pass its row numbers as `around`
     to see them with the rows beside them. Each row is shown as `<row>`, a tab, and the line; number and tab are not in
     the file, so strip them before you reuse a row as an anchor. A page that was cut ends with the offset to go on
-    with. Files come in the order asked; one that cannot be read is a line that says why, and the others are still
-    read. The same path may come more than once. Secrets are shown as [FILTERED]: never write that marker back into a
-    file. To find something, search instead of reading files one after the other.
+    with. A recording (audio or video) comes as its transcript. Files come in the order asked; one that cannot be read
+    is a line that says why, and the others are still read. The same path may come more than once. Secrets are shown as
+    [FILTERED]: never write that marker back into a file. To find something, search instead of reading files one after
+    the other.
     """
     room = _ROOM_OPERATOR_CHARS if call.actor.is_operator else call.inline_chars
-    parts: list[_Part | _Failed] = []
+    parts: list[_Entry] = []
+    check = Check(call)
     for index, entry in enumerate(params.files):
         if call.cancelled():
             raise Fault(Slug.CANCELLED, "cancelled: the remaining files were not read.")
         if index:
             call.progress(index, len(params.files), "files read")
-        parts.append(await _part(call, entry, room))
+
+        def tell(how_far: str, index: int = index, path: str = entry.path) -> None:
+            call.progress(index, len(params.files), f"{path}: {how_far}")
+
+        parts.append(await _part(call, entry, room, _Aids(check, tell)))
     return Deferred(lambda cleaner: _result(parts, room, cleaner))
 
 
@@ -96,6 +101,16 @@ class _Found:
 
     page: RowPage
     encoding: encodings.Encoding
+    head: bytes
+    heard: Heard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Aids:
+    """What goes along from file to file: the decision model, and whom to tell how far a file is."""
+
+    check: Check
+    tell: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +135,25 @@ class _Failed:
     fault: Fault
 
 
-async def _part(call: Call[Settings], entry: FileParam, room: int) -> _Part | _Failed:
+@dataclass(frozen=True, slots=True)
+class _Withheld:
+    """A file that the decision model found unrelated to the task: no read."""
+
+    entry: FileParam
+    path: WsPath
+    real: bytes
+
+
+_Entry = _Part | _Failed | _Withheld
+
+
+async def _part(call: Call[Settings], entry: FileParam, room: int, aids: _Aids) -> _Entry:
     try:
         path = call.workspace.parse(entry.path, None if entry.path_bytes is UNSET else entry.path_bytes)
-        reading = await _read_confirmed(call, entry, path, _extractor(entry, path, room))
+        reading = await _read_confirmed(call, entry, path, room, aids)
+        if entry.around is UNSET and await aids.check.withholds(reading, path.absolute, reading.found.head):
+            return _Withheld(entry, path, reading.real)
+        note_read(call, reading)
         return _Part(path, entry, reading, editor_notice(call, reading.real))
     except Fault as fault:
         if fault.slug is Slug.CANCELLED:
@@ -132,10 +162,10 @@ async def _part(call: Call[Settings], entry: FileParam, room: int) -> _Part | _F
 
 
 async def _read_confirmed(
-    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], _Found]
+    call: Call[Settings], entry: FileParam, path: WsPath, room: int, aids: _Aids
 ) -> Reading[_Found]:
     """Read one file; of a sensitive one a person is asked first, whatever the policy for other calls is."""
-    reader = call.workspace.reader
+    reader, extract = call.workspace.reader, _extractor(entry, path, room, aids.check)
     try:
         reading = await reader.read(path, extract)
     except Fault as fault:
@@ -143,8 +173,16 @@ async def _read_confirmed(
         if sensitive is None:
             raise
         reading = await reader.read(path, extract, await _confirmed(call, entry, sensitive))
-    note_read(call, reading)
-    return reading
+    if not isinstance(reading.found, Recording):
+        return _with(reading, reading.found)
+    heard = await hear(call, path, reading.found, aids.tell)
+    chunks = heard.found.rows
+    page = _page(chunks, entry, room)
+    return _with(heard, _Found(page, encodings.Encoding("utf-8"), aids.check.head_of(chunks), heard.found))
+
+
+def _with(reading: Reading[Any], found: _Found) -> Reading[_Found]:
+    return msgspec.structs.replace(reading, found=found)
 
 
 async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitive) -> Confirmed:
@@ -165,16 +203,26 @@ async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitiv
     return lambda target: granted.check_again(question(target))
 
 
-def _extractor(entry: FileParam, path: WsPath, max_chars: int) -> Callable[[BinaryIO, int], _Found]:
-    def extract(source: BinaryIO, size: int) -> _Found:
-        _refuse_no_text(source.read(limits.BINARY_SNIFF_BYTES), entry, path)
+def _extractor(
+    entry: FileParam, path: WsPath, max_chars: int, check: Check
+) -> Callable[[BinaryIO, int], _Found | Recording]:
+    def extract(source: BinaryIO, size: int) -> _Found | Recording:
+        start = source.read(limits.BINARY_SNIFF_BYTES)
+        recording = kinds.recording(start)
+        if recording is not None:
+            return recording
+        _refuse_no_text(start, entry, path)
         encoding = encodings.detect(source)
-        chunks = encodings.utf8_chunks(source, encoding)
-        if entry.around is not UNSET:
-            return _Found(rows.around(chunks, entry.around, entry.context, max_chars), encoding)
-        return _Found(rows.page(chunks, entry.offset, entry.limit, max_chars), encoding)
+        head = check.head_of(encodings.utf8_chunks(source, encoding))
+        return _Found(_page(encodings.utf8_chunks(source, encoding), entry, max_chars), encoding, head)
 
     return extract
+
+
+def _page(chunks: Iterable[bytes], entry: FileParam, max_chars: int) -> RowPage:
+    if entry.around is not UNSET:
+        return rows.around(iter(chunks), entry.around, entry.context, max_chars)
+    return rows.page(iter(chunks), entry.offset, entry.limit, max_chars)
 
 
 def _refuse_no_text(head: bytes, entry: FileParam, path: WsPath) -> None:
@@ -213,19 +261,21 @@ def _document(head: bytes) -> str | None:
     return None
 
 
-def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Result:
+def _result(parts: Sequence[_Entry], room: int, cleaner: Cleaner) -> Result:
     titles = [_title(part.entry) if len(parts) > 1 else "" for part in parts]
     fixed = sum(len(title) + len(_fixed_text(part)) + len("\n\n") for title, part in zip(titles, parts, strict=True))
     needs = [part.page.cost + _FOOT_CHARS if isinstance(part, _Part) else 0 for part in parts]
     blocks: list[str] = []
     files: list[FileData] = []
     for part, title, share in zip(parts, titles, rows.shares(needs, room - fixed), strict=True):
-        if isinstance(part, _Failed):
+        if not isinstance(part, _Part):
             blocks.append(title + _fixed_text(part))
-            files.append(_failure(part))
+            files.append(_failure(part) if isinstance(part, _Failed) else _withheld(part))
         else:
             page = _shown(part.page, max(_ROOM_MIN_CHARS, share - _FOOT_CHARS), cleaner)
-            blocks.append(title + "\n".join(filter(None, (page.text(), _foot(page), _fixed_text(part)))))
+            is_silent = part.reading.found.heard is not None and not page.total
+            foot = "" if is_silent else _foot(page)
+            blocks.append(title + "\n".join(filter(None, (page.text(), foot, _fixed_text(part)))))
             files.append(_file_data(part, page))
     content = "\n\n".join(blocks)
     return Result(Data(files=files), body=(Plain(content),), keep_inline=len(content) <= room)
@@ -253,10 +303,12 @@ def _title(entry: FileParam) -> str:
     return f"== {name if len(name) <= _NAME_MAX_CHARS else '…' + name[-_NAME_MAX_CHARS:]} ==\n"
 
 
-def _fixed_text(part: _Part | _Failed) -> str:
+def _fixed_text(part: _Entry) -> str:
     """What an entry says whatever room there is: why it failed, or what is to be known of the text."""
     if isinstance(part, _Failed):
         return f"[{part.fault.slug.value}] {' '.join(part.fault.message.splitlines())}"
+    if isinstance(part, _Withheld):
+        return WITHHELD
     encoding, notes = part.reading.found.encoding, [part.notice] if part.notice else []
     if encoding.name != "utf-8":
         notes.append(f"[decoded from {encoding.name}]")
@@ -264,6 +316,8 @@ def _fixed_text(part: _Part | _Failed) -> str:
         notes.append("[not UTF-8 throughout: invalid bytes are shown as U+FFFD]")
     if part.reading.unstable:
         notes.append("[the file changed while it was read]")
+    if part.reading.found.heard is not None:
+        notes += part.reading.found.heard.notes
     return "\n".join(notes)
 
 
@@ -286,21 +340,27 @@ def _foot(page: RowPage) -> str:
 
 
 def _file_data(part: _Part, page: RowPage) -> FileData:
-    encoding, reading = part.reading.found.encoding, part.reading
+    found, reading = part.reading.found, part.reading
+    heard = found.heard
     return FileData(
         **names_of(part.path, reading.real),
-        format="text",
-        encoding=encoding.name,
+        format=heard.kind.format if heard else "text",
+        encoding=None if heard else found.encoding.name,
         start=page.rows[0].line_no if page.rows else page.start,
         end=page.end,
         total=page.total,
         next_offset=page.next_offset,
         eof=page.eof,
         cut_row=UNSET if page.cut_row is None else page.cut_row,
-        lossy=encoding.lossy or UNSET,
+        lossy=found.encoding.lossy or UNSET,
         unstable=reading.unstable or UNSET,
+        quality="draft" if heard and heard.transcript.draft else UNSET,
         sha256=reading.sha256,
     )
+
+
+def _withheld(part: _Withheld) -> FileData:
+    return FileData(**names_of(part.path, part.real), withheld=True)
 
 
 def _failure(part: _Failed) -> FileData:
