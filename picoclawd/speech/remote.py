@@ -10,7 +10,7 @@ from picoclawd.speech import convert
 from picoclawd.speech.engine import INSTALL, Job, Transcript, not_installed, transcript
 
 _SENT_MAX_BYTES = 25 * limits.MIB  # OpenAI's own bound
-_TAKEN = frozenset({"flac", "m4a", "mp3", "mp4", "mpg", "ogg", "wav", "webm"})  # by suffix, as OpenAI documents them
+_TAKEN = frozenset({"flac", "m4a", "mp3", "mp4", "ogg", "wav", "webm"})  # by suffix, as OpenAI documents them
 _DEADLINE_S = 600.0
 
 
