@@ -17,7 +17,7 @@ from picoclawd.history.store import History
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Asked, Toolbox, call_tool
 from picoclawd.tools._spec import Settings
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Kind, Role
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.workspace import Options, Records, Workspace
@@ -35,7 +35,7 @@ PROBES = Probes(
 )
 
 
-NOBODY = confirm.Settings(reachable=False)  # for those who would wait for a person in vain
+NOBODY = questions.Settings(reachable=False)  # for those who would wait for a person in vain
 
 
 class House:

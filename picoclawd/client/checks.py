@@ -113,7 +113,7 @@ def _owned(name: str, path: str, found: os.stat_result, mode: int, otherwise: St
 
 def configuration() -> Check:
     """What `picoclawd check-config` says, in a process of its own."""
-    command = [sys.executable, "-m", "picoclawd", "check-config"]
+    command = [sys.executable, "-P", "-m", "picoclawd", "check-config"]
     shown = "picoclawd check-config"
     try:
         done = subprocess.run(

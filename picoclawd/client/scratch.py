@@ -76,7 +76,17 @@ class Scratch:
         return os.path.join(self.directory, name)
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "picoclawd", "serve", "--workspace", self.workspace, "--instance", "demo"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "picoclawd",
+            "serve",
+            "--workspace",
+            self.workspace,
+            "--instance",
+            "demo",
+        ]
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment(), cwd=self.workspace

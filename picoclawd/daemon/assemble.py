@@ -12,7 +12,7 @@ from picoclawd.speech.engine import Command, Draft, Engine
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._spec import Settings
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.workspace import Options
 
 
@@ -47,7 +47,7 @@ def options_of(config: Config) -> Options:
         text_cache_bytes=config.daemon.text_cache_bytes,
         verify_files_max=config.daemon.verify_files_max,
         output_dir=config.daemon.output_dir,
-        approvals=confirm.Settings(
+        approvals=questions.Settings(
             mode=config.daemon.approvals.mode,
             timeout_s=config.daemon.approvals.timeout_s,
             same_ancestor=config.daemon.approvals.same_ancestor,

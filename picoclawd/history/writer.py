@@ -7,6 +7,7 @@ comes, is written without an fsync: after a power loss the start compares that i
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -127,6 +128,7 @@ class Writer:
     def _commit_what_waits(self) -> None:
         """Commit once; what came meanwhile is left to the thread, so that nobody works for others for long."""
         try:
+            time.sleep(0)  # gives the GIL away once: who is about to queue does, and shares this commit
             self._commit(self._take())
         except BaseException:  # a bug behind the commit: nobody knows what the store's own files are now
             self._refuse_waiting()

@@ -13,8 +13,8 @@ from picoclawd.files.paths import WsPath
 from picoclawd.text import display
 from picoclawd.tools._names import names_of
 from picoclawd.tools._spec import Call, Hints, PathBytesParam, Plain, Result, Settings, tool
-from picoclawd.workspace.confirm import Question, Target
 from picoclawd.workspace.opener import CAP_S, Handed
+from picoclawd.workspace.questions import Question, Target
 
 _URL_MAX_CHARS = 8192  # what browsers and servers agree on, roughly
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=.)")  # RFC 3986, 3.1, with something behind it

@@ -21,7 +21,7 @@ from picoclawd.tools._read_files import Data, FileData, FileParam, Params
 from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._relevance import WITHHELD, Check
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
-from picoclawd.workspace.confirm import Question, Target
+from picoclawd.workspace.questions import Question, Target
 from picoclawd.workspace.read import Confirmed, Reading, Sensitive
 
 _ROOM_OPERATOR_CHARS = limits.MIB  # an operator's answer is not spilled, but it must stay one message

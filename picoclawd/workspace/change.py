@@ -26,11 +26,12 @@ from picoclawd.workspace import applying
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.announcer import Announcer
 from picoclawd.workspace.applying import Applied
-from picoclawd.workspace.confirm import Confirmations, Granted, Question, Target
+from picoclawd.workspace.confirm import Confirmations
 from picoclawd.workspace.editors import Editors
 from picoclawd.workspace.events import Author, Change
 from picoclawd.workspace.journal import Attribution, Journal
 from picoclawd.workspace.plans import Append, Compute, Keep, Old, Plan, Remove
+from picoclawd.workspace.questions import Granted, Question, Target
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.tasks import Task
 

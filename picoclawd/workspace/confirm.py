@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
 import trio
 
 from picoclawd import limits
@@ -19,129 +18,16 @@ from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import display
 from picoclawd.text.calls import call_line
 from picoclawd.workspace.actors import Actor
+from picoclawd.workspace.ancestry import ReadProcess, ancestors, read_process
 from picoclawd.workspace.audit import Approval
 from picoclawd.workspace.events import Feed
-from picoclawd.workspace.tasks import Task
+from picoclawd.workspace.questions import Answer, Granted, Question, Settings, digest_of
 
 REQUEST_VALID_S = 600.0  # a person may be at lunch, but an old question should not take effect tomorrow
 GRANT_VALID_S = 1800.0  # of an answer for a whole task
 PENDING_MAX = 16  # unanswered requests of a session: more than anybody reads
 KEPT_BYTES_MAX = 64 * limits.MIB  # of all requests together: each keeps its call, which may be a large one
 SHOWN_MAX_CHARS = 32 * limits.KIB  # of one text in a listed call; what is cut is counted and hashed
-ANCESTORS_MAX = 32  # of a process; more are a loop or a game
-
-_MANAGERS = frozenset({"systemd", "init"})  # parents of everything: to share them says nothing
-
-Answer = Literal["once", "task", "deny"]
-Mode = Literal["ask", "allow", "deny"]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """`daemon.approvals`; not `reachable` where the operator's socket is switched off. Replaced whole at a reload."""
-
-    mode: Mode = "ask"
-    timeout_s: float = 120.0
-    same_ancestor: Literal["warn", "refuse"] = "warn"
-    reachable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a call is about, as it was when somebody looked: the real path, or the bytes of a URL.
-
-    `sha256` is "" where there is no file, `identity` its device and inode.
-    """
-
-    path: bytes
-    sha256: str = ""
-    identity: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One call that a person must confirm: the exact call, why it is asked for, and its diff.
-
-    `always`: a sensitive read or a URL, which no mode and no earlier answer settles.
-    """
-
-    actor: Actor
-    method: str
-    params: Mapping[str, Any]
-    target: Target
-    reason: str
-    diff: str = ""
-    task: Task | None = None
-    always: bool = False
-
-    def canonical(self) -> bytes:
-        """The call in one spelling: method, resolved path, arguments, and the target's content."""
-        call = [self.method, display.to_path_bytes(self.target.path), self.params, self.target.sha256]
-        return msgspec.json.encode(call, order="sorted")
-
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers that a person may give."""
-        whole_task = self.task is not None and self.task.opens_scope and not self.always
-        return ("once", "task", "deny") if whole_task else ("once", "deny")
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """The call may go on. `by` says on whose word, `request_id` which request was answered."""
-
-    digest: str
-    target: Target
-    by: Literal["operator", "mode", "task", "once"]
-    request_id: str | None = None
-
-    def check_again(self, now: Question) -> None:
-        """Refuse if the call, resolved again, is no longer what was confirmed; the next call asks anew.
-
-        Raises: conflict.
-        """
-        if self.by in ("operator", "mode"):
-            return
-        if _digest(now.canonical()) != self.digest or now.target.identity != self.target.identity:
-            raise Fault(
-                Slug.CONFLICT,
-                f"{now.method}: what the path leads to changed after the person was asked, so the confirmation does "
-                "not count. Nothing was done. Look at it again; the next call asks anew.",
-                next_call=NextCall(now.method, dict(now.params)),
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process's parent, and its own name as the kernel has it."""
-
-    parent_pid: int
-    name: str
-
-
-ReadProcess = Callable[[int], Process | None]
-
-
-def read_process(pid: int) -> Process | None:
-    """Look a process up in /proc (proc(5), `stat`); None where it is gone. Waits for no disk."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            head, _, rest = file.read().rpartition(b")")
-    except OSError:
-        return None
-    return Process(int(rest.split()[1]), head.partition(b"(")[2].decode("utf-8", "replace"))
-
-
-def ancestors(pid: int, read: ReadProcess = read_process) -> tuple[int, ...]:
-    """The processes above this one, nearest first, up to the one that manages the session."""
-    chain: list[int] = []
-    process = read(pid)
-    while process is not None and process.parent_pid > 1 and len(chain) < ANCESTORS_MAX:
-        pid = process.parent_pid
-        process = read(pid)
-        if process is None or process.name in _MANAGERS:
-            break
-        chain.append(pid)
-    return tuple(chain)
 
 
 @dataclass(slots=True, eq=False)
@@ -208,7 +94,7 @@ class Confirmations:
         Raises: confirmation_pending where nobody answered in time, confirmation_denied, confirmation_unavailable,
         conflict where the target was exchanged meanwhile, cancelled where the session ended, overloaded.
         """
-        digest = _digest(question.canonical())
+        digest = digest_of(question.canonical())
         settled = self._settled(question, digest)
         if settled is not None:
             return settled
@@ -474,10 +360,6 @@ class Confirmations:
             "requested_at": request.requested_at,
             "expires_at": self._wall() + request.expires_s - self._clock(),
         }
-
-
-def _digest(canonical: bytes) -> str:
-    return hashlib.sha256(canonical).hexdigest()
 
 
 def _check_operator(actor: Actor, method: str) -> None:

@@ -20,7 +20,7 @@ from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.workspace.confirm import Target
+from picoclawd.workspace.questions import Target
 from picoclawd.workspace.read import target_of
 
 CAP_S = 10.0  # for the opener to hand the thing over: it only sends a message, or starts a program

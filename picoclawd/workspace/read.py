@@ -19,7 +19,7 @@ from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.workspace.cache import CachedFile, FileCache
-from picoclawd.workspace.confirm import Target
+from picoclawd.workspace.questions import Target
 
 T = TypeVar("T")
 _TRIES = 3

@@ -22,9 +22,10 @@ from picoclawd.text import diff, display
 from picoclawd.workspace import aims, recorded
 from picoclawd.workspace.aims import Aim
 from picoclawd.workspace.change import Changed, Changer, Request, sides_of
-from picoclawd.workspace.confirm import Confirmations, Granted, Question, Target
+from picoclawd.workspace.confirm import Confirmations
 from picoclawd.workspace.journal import Journal
 from picoclawd.workspace.plans import Keep, Old, Plan
+from picoclawd.workspace.questions import Granted, Question, Target
 from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.tasks import Task, Tasks, unknown_task
 

@@ -24,7 +24,7 @@ from picoclawd.index.watcher import COMMAND
 from picoclawd.service import Service
 from picoclawd.speech.engine import Engine
 from picoclawd.text import display
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Role
 from picoclawd.workspace.announcer import Announcer
 from picoclawd.workspace.artifacts import Artifacts
@@ -57,7 +57,7 @@ class Options(msgspec.Struct, frozen=True):
     text_cache_bytes: int = 256 * limits.MIB
     verify_files_max: int = 100_000
     output_dir: str | None = None
-    approvals: confirm.Settings = msgspec.field(default_factory=confirm.Settings)
+    approvals: questions.Settings = msgspec.field(default_factory=questions.Settings)
     speech: Engine | None = None
     decision_model: Service | None = None
 

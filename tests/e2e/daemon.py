@@ -150,7 +150,7 @@ class Daemon:
         self.config_path.write_text(json.dumps(config))
 
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "picoclawd", "serve", "--config", str(self.config_path), *self.arguments]
+        return [sys.executable, "-P", "-m", "picoclawd", "serve", "--config", str(self.config_path), *self.arguments]
 
     def start(self) -> Self:
         self.spawn()
@@ -211,7 +211,7 @@ class Daemon:
             "PICOCLAWD_OPERATOR_SOCKET": str(self.operator_socket),
             "PICOCLAWD_CONFIG": str(self.config_path),
         }
-        command = [sys.executable, "-m", "picoclawd.client", *arguments]
+        command = [sys.executable, "-P", "-m", "picoclawd.client", *arguments]  # -P: the workspace may hold a json.py
         return subprocess.run(command, capture_output=True, text=True, env=env, cwd=self.root, timeout=60, **keys)
 
     def write(self, name: str, data: str | bytes, mode: int | None = None) -> Path:

@@ -88,9 +88,9 @@ def careless(agent: Agent, names: list[str], end: float) -> None:
 
 def answering(daemon: Daemon, stop: threading.Event, answered: list[str]) -> None:
     """The person: says yes to every second call that waits."""
-    while not stop.wait(0.05):
-        pending = json.loads(daemon.control("call", "--operator", "approvals.list", "--json").stdout)["pending"]
-        for request in pending:
+    operator = daemon.operator(timeout_s=60)
+    while not stop.wait(0.2):
+        for request in operator.call("approvals.list")["pending"]:
             answer = "once" if len(answered) % 2 == 0 else "deny"
             command = ("approve", "--yes") if answer == "once" else ("deny", "--yes")
             done = daemon.control(command[0], request["id"], *command[1:])
@@ -145,7 +145,9 @@ def work(tmp_path: Path, seconds: float) -> dict[str, Any]:
 
 def listed(daemon: Daemon, *agents: Agent) -> set[str]:
     """Every change that was answered is in the person's list, under its agent and task; whose changes there are."""
-    rows = [json.loads(line) for line in daemon.control("history", "--limit", "100000", "--json").stdout.splitlines()]
+    told = daemon.control("history", "--limit", "100000", "--json")
+    assert told.returncode == 0, told.stderr
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
     by_version = {row["version"]: row for row in rows}
     for agent in agents:
         for version in agent.versions:

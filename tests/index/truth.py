@@ -9,7 +9,9 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.files.stamps import of, settled
@@ -149,7 +151,9 @@ class Coarse(Trust):
 
     def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
         stamp = of(stat)
-        coarse = replace(stamp, ctime_ns=self._floor(stamp.ctime_ns), mtime_ns=self._floor(stamp.mtime_ns))
+        coarse = msgspec.structs.replace(
+            stamp, ctime_ns=self._floor(stamp.ctime_ns), mtime_ns=self._floor(stamp.mtime_ns)
+        )
         return settled(coarse, taken_ns, self.STEP_NS)
 
     def _floor(self, time_ns: int) -> int:

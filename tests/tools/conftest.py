@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from picoclawd.history.store import History
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.audit import Audit
 from picoclawd.workspace.workspace import Options, Records
 from tests.house import House
@@ -39,7 +39,7 @@ def house(make_house: Callable[..., House]) -> House:
 def recorded(make_house: Callable[..., House], tmp_path: Path) -> House:
     """A house with a history and an audit log, in which everything is confirmed."""
     return make_house(
-        options=Options(approvals=confirm.Settings(mode="allow")),
+        options=Options(approvals=questions.Settings(mode="allow")),
         records=Records(History(str(tmp_path / "state" / "history")), Audit(str(tmp_path / "state"))),
     )
 

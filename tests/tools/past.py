@@ -10,11 +10,11 @@ from trio.testing import wait_all_tasks_blocked
 from picoclawd.errors import Fault
 from picoclawd.history.query import Filter
 from picoclawd.history.store import History
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.workspace import Options, Records
 from tests.house import House
 
-ALLOW = Options(approvals=confirm.Settings(mode="allow"))
+ALLOW = Options(approvals=questions.Settings(mode="allow"))
 
 
 def with_history(make_house: Callable[..., House], tmp_path: Path, **keys: Any) -> House:
@@ -59,6 +59,6 @@ class Asking:
     def rows(self) -> list[dict[str, Any]]:
         return self.house.workspace.confirmations.pending(self.house.operator.actor)
 
-    def answer(self, answer: confirm.Answer) -> None:
+    def answer(self, answer: questions.Answer) -> None:
         (row,) = self.rows
         self.house.workspace.confirmations.answer(self.house.operator.actor, row["id"], row["digest"], answer)

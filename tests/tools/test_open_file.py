@@ -9,13 +9,13 @@ import pytest
 import trio
 
 from picoclawd.errors import Slug
-from picoclawd.workspace import confirm, opener
+from picoclawd.workspace import opener, questions
 from picoclawd.workspace.opener import Opener
 from picoclawd.workspace.workspace import Options
 from tests.house import House
 from tests.tools.past import Asking
 
-ASK = Options(approvals=confirm.Settings(reachable=False))  # who would be asked is told so, and does not wait
+ASK = Options(approvals=questions.Settings(reachable=False))  # who would be asked is told so, and does not wait
 
 
 class Desktop:
@@ -164,9 +164,9 @@ def put_programs(house: House) -> None:
 @pytest.mark.parametrize("params", ASKS)
 @pytest.mark.parametrize("mode", ["ask", "allow"])
 async def test_a_person_is_asked_for_urls_and_programs_whatever_the_mode(
-    make_desktop: Callable[..., Desktop], params: dict[str, Any], mode: confirm.Mode
+    make_desktop: Callable[..., Desktop], params: dict[str, Any], mode: questions.Mode
 ) -> None:
-    desktop = make_desktop(options=Options(approvals=confirm.Settings(mode=mode, reachable=False)))
+    desktop = make_desktop(options=Options(approvals=questions.Settings(mode=mode, reachable=False)))
     put_programs(desktop.house)
     await desktop.house.fault(Slug.CONFIRMATION_UNAVAILABLE, "open_file", **params)
     assert desktop.opened == []
@@ -265,6 +265,6 @@ async def test_a_dry_run_opens_nothing_and_asks_nobody(desktop: Desktop) -> None
 
 
 async def test_no_answer_in_time_opens_nothing(make_desktop: Callable[..., Desktop]) -> None:
-    desktop = make_desktop(options=Options(approvals=confirm.Settings(timeout_s=0.01)))
+    desktop = make_desktop(options=Options(approvals=questions.Settings(timeout_s=0.01)))
     await desktop.house.fault(Slug.CONFIRMATION_PENDING, "open_file", url="https://example.org/")
     assert desktop.opened == []

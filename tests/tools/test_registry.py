@@ -18,4 +18,4 @@ def test_every_tool_tells_a_model_what_each_parameter_is() -> None:
         assert tool.title and tool.description, name
         assert tool.hints.read_only or not tool.hints.idempotent or not tool.hints.destructive, name
         assert tool.rows_field is None or tool.rows_field in tool.data.__struct_fields__, name
-        assert set(tool.positional(tool.settings())) <= set(tool.params.__struct_fields__), name
+        assert set(tool.positional(tool.settings())) <= set(tool.params.__struct_encode_fields__), name

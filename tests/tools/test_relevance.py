@@ -8,7 +8,7 @@ import pytest
 
 from picoclawd.errors import Slug
 from picoclawd.service import Service
-from picoclawd.workspace import confirm, relevance
+from picoclawd.workspace import questions, relevance
 from picoclawd.workspace.actors import Role
 from picoclawd.workspace.workspace import Options
 from tests.house import House
@@ -30,7 +30,7 @@ def judged(make_house: Callable[..., House], server: Loopback) -> House:
     """A house with a decision model, a task, and a long file."""
     house = make_house(
         options=Options(
-            approvals=confirm.Settings(mode="allow"), decision_model=Service(server.base_url, "m", "NO_SUCH_KEY")
+            approvals=questions.Settings(mode="allow"), decision_model=Service(server.base_url, "m", "NO_SUCH_KEY")
         )
     )
     house.workspace.tasks.begin(house.agent.actor, "fix the parser")

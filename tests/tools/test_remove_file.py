@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from picoclawd.errors import Slug
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Kind, Role
 from picoclawd.workspace.workspace import Options
 from tests.house import House
@@ -49,7 +49,7 @@ async def test_a_name_that_is_not_utf8_is_removed_by_its_bytes(past: House) -> N
 
 
 async def test_a_dry_run_asks_nobody_and_removes_nothing(make_house: Callable[..., House], tmp_path: Path) -> None:
-    house = with_history(make_house, tmp_path, options=Options(approvals=confirm.Settings(reachable=False)))
+    house = with_history(make_house, tmp_path, options=Options(approvals=questions.Settings(reachable=False)))
     path = house.write("x.txt", b"x")
     data = (await house.dry("remove_file", path="x.txt"))["data"]
     assert (data["dry_run"], data["moved_to"], data["version"]) == (True, None, None)
@@ -123,10 +123,10 @@ async def test_without_a_history_nothing_is_removed_and_nobody_is_asked(house: H
 async def test_nobody_to_ask_or_a_configuration_that_denies_keep_the_file(
     make_house: Callable[..., House], tmp_path: Path
 ) -> None:
-    house = with_history(make_house, tmp_path, options=Options(approvals=confirm.Settings(reachable=False)))
+    house = with_history(make_house, tmp_path, options=Options(approvals=questions.Settings(reachable=False)))
     path = house.write("x.txt", b"x")
     await house.fault(Slug.CONFIRMATION_UNAVAILABLE, "remove_file", path="x.txt")
-    house.workspace.confirmations.settings = confirm.Settings(mode="deny")
+    house.workspace.confirmations.settings = questions.Settings(mode="deny")
     await house.fault(Slug.CONFIRMATION_DENIED, "remove_file", path="x.txt")
     assert path.exists()
     await house.call("remove_file", session=house.operator, path="x.txt")

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from picoclawd.errors import Slug
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Kind, Role
 from picoclawd.workspace.workspace import Options
 from tests.house import House
@@ -62,7 +62,7 @@ async def test_the_version_of_a_removal_brings_the_file_back_as_often_as_one_lik
 async def test_a_version_that_is_there_already_changes_nothing_and_asks_nobody(
     make_house: Callable[..., House], tmp_path: Path
 ) -> None:
-    house = with_history(make_house, tmp_path, options=Options(approvals=confirm.Settings(reachable=False)))
+    house = with_history(make_house, tmp_path, options=Options(approvals=questions.Settings(reachable=False)))
     house.write("f.txt", b"0\n")
     version = await edit(house, "f.txt", "0", "1")
     (row,) = (await house.call("restore_file", version=version))["data"]["files"]
@@ -294,7 +294,7 @@ async def test_one_question_covers_the_whole_task(make_house: Callable[..., Hous
     task = begin_task(house)
     await edit(house, "A.txt", "0", "1")
     await edit(house, "B.txt", "0", "1")
-    house.workspace.confirmations.settings = confirm.Settings()
+    house.workspace.confirmations.settings = questions.Settings()
     async with trio.open_nursery() as nursery:
         asking = Asking(house, nursery)
         await asking.start("restore_file", task_id=task)
@@ -314,7 +314,7 @@ async def test_a_file_that_changes_while_a_person_is_asked_is_not_restored(
     path = house.write("a.txt", b"0\n")
     first = await edit(house, "a.txt", "0", "1")
     await edit(house, "a.txt", "1", "2")
-    house.workspace.confirmations.settings = confirm.Settings()
+    house.workspace.confirmations.settings = questions.Settings()
     async with trio.open_nursery() as nursery:
         asking = Asking(house, nursery)
         await asking.start("restore_file", version=first, force=True)
@@ -330,9 +330,9 @@ async def test_no_answer_and_a_no_restore_nothing(make_house: Callable[..., Hous
     first = await edit(house, "a.txt", "0", "1")
     await edit(house, "a.txt", "1", "2")
     for settings, slug in (
-        (confirm.Settings(timeout_s=0.01), Slug.CONFIRMATION_PENDING),
-        (confirm.Settings(mode="deny"), Slug.CONFIRMATION_DENIED),
-        (confirm.Settings(reachable=False), Slug.CONFIRMATION_UNAVAILABLE),
+        (questions.Settings(timeout_s=0.01), Slug.CONFIRMATION_PENDING),
+        (questions.Settings(mode="deny"), Slug.CONFIRMATION_DENIED),
+        (questions.Settings(reachable=False), Slug.CONFIRMATION_UNAVAILABLE),
     ):
         house.workspace.confirmations.settings = settings
         await house.fault(slug, "restore_file", version=first)
@@ -348,7 +348,7 @@ async def test_a_late_yes_counts_for_the_next_identical_call_and_for_that_alone(
     path = house.write("a.txt", b"0\n")
     first = await edit(house, "a.txt", "0", "1")
     await edit(house, "a.txt", "1", "2")
-    house.workspace.confirmations.settings = confirm.Settings(timeout_s=0.01)
+    house.workspace.confirmations.settings = questions.Settings(timeout_s=0.01)
     await house.fault(Slug.CONFIRMATION_PENDING, "restore_file", version=first)
     operator = house.operator.actor
     (row,) = house.workspace.confirmations.pending(operator)

@@ -11,11 +11,11 @@ import trio
 from picoclawd.errors import Fault, Slug
 from picoclawd.history.query import Filter
 from picoclawd.history.records import HistoryError
-from picoclawd.workspace import confirm
+from picoclawd.workspace import questions
 from picoclawd.workspace.workspace import Options
 from tests.house import House
 
-ASK = Options(approvals=confirm.Settings(timeout_s=20))
+ASK = Options(approvals=questions.Settings(timeout_s=20))
 
 
 def rows(house: House, name: str) -> list[tuple[Any, ...]]:
@@ -263,7 +263,7 @@ async def test_a_daemon_that_stops_takes_no_change(recorded: House) -> None:
 
 
 async def test_a_sensitive_read_is_asked_for_even_where_all_is_allowed(make_house: Callable[..., House]) -> None:
-    house = make_house(options=Options(approvals=confirm.Settings(mode="allow", timeout_s=20)))
+    house = make_house(options=Options(approvals=questions.Settings(mode="allow", timeout_s=20)))
     house.write(".env", "K=1\n")
     answers: list[dict[str, Any]] = []
 

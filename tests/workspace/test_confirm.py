@@ -13,21 +13,13 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.workspace import confirm
+from picoclawd.workspace import ancestry, confirm
 from picoclawd.workspace.actors import Actor, Kind, Role
+from picoclawd.workspace.ancestry import Process, ancestors, read_process
 from picoclawd.workspace.audit import Approval
-from picoclawd.workspace.confirm import (
-    Answer,
-    Confirmations,
-    Granted,
-    Process,
-    Question,
-    Settings,
-    Target,
-    ancestors,
-    read_process,
-)
+from picoclawd.workspace.confirm import Confirmations
 from picoclawd.workspace.events import Feed
+from picoclawd.workspace.questions import Answer, Granted, Question, Settings, Target
 from picoclawd.workspace.tasks import Task
 
 AGENT = Actor("s-1", Role.AGENT, Kind.AGENT, "bot", 501)
@@ -658,7 +650,7 @@ def test_a_process_that_is_gone_has_no_ancestors() -> None:
 
 @pytest.mark.parametrize("read", [lambda pid: Process(pid + 1, "x"), lambda pid: Process(pid, "x")])
 def test_a_chain_without_an_end_is_cut(read: Callable[[int], Process | None]) -> None:
-    assert len(ancestors(5, read)) == confirm.ANCESTORS_MAX
+    assert len(ancestors(5, read)) == ancestry.ANCESTORS_MAX
 
 
 def test_an_operators_grant_is_checked_no_further() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from picoclawd.errors import Fault, Slug
@@ -12,7 +13,7 @@ from tests.house import House
 def test_a_reload_reaches_every_part(house: House) -> None:
     workspace = house.workspace
     rules = replace(workspace.rooted.policy.rules, unprotect=("x.pem",))
-    options = replace(workspace.options, redaction="strict", new_file_mode=None, verify_files_max=7)
+    options = msgspec.structs.replace(workspace.options, redaction="strict", new_file_mode=None, verify_files_max=7)
     policy = Policy(rules)
     workspace.reconfigure(policy, options)
     assert workspace.rooted.policy is policy

@@ -1,0 +1,42 @@
+"""Who started a process: its ancestors, as far as they say something."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ANCESTORS_MAX = 32  # of a process; more are a loop or a game
+
+_MANAGERS = frozenset({"systemd", "init"})  # parents of everything: to share them says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process's parent, and its own name as the kernel has it."""
+
+    parent_pid: int
+    name: str
+
+
+ReadProcess = Callable[[int], Process | None]
+
+
+def read_process(pid: int) -> Process | None:
+    """Look a process up in /proc (proc(5), `stat`); None where it is gone. Waits for no disk."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            head, _, rest = file.read().rpartition(b")")
+    except OSError:
+        return None
+    return Process(int(rest.split()[1]), head.partition(b"(")[2].decode("utf-8", "replace"))
+
+
+def ancestors(pid: int, read: ReadProcess = read_process) -> tuple[int, ...]:
+    """The processes above this one, nearest first, up to the one that manages the session."""
+    chain: list[int] = []
+    process = read(pid)
+    while process is not None and process.parent_pid > 1 and len(chain) < ANCESTORS_MAX:
+        pid = process.parent_pid
+        process = read(pid)
+        if process is None or process.name in _MANAGERS:
+            break
+        chain.append(pid)
+    return tuple(chain)

@@ -1,0 +1,97 @@
+"""The next start after a crash: what was intended is compared with the disk."""
+
+import hashlib
+import os
+
+import pytest
+
+from picoclawd.history.query import Filter
+from picoclawd.history.records import Action, Addition, After, Author, Before, Intent, Unread
+from picoclawd.workspace import settling
+from picoclawd.workspace.settling import Settled
+from tests.house import House
+
+OURS = ".picoclawd.1.0123456789abcdef.tmp"
+
+
+def begun(house: House, name: str, action: Action, before: Before, after: After) -> int:
+    """An intent that nobody finished."""
+    intent = Intent(name.encode(), action, before, after, Author("s-1", "one", "edit_file"), op=f"op {name}")
+    return house.history.begin(intent).version
+
+
+def settled(house: House) -> list[Settled]:
+    found = settling.settle(house.rooted, house.workspace.roots, house.history)
+    assert house.history.open_intents() == []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "outcome"), [(b"new\n", "applied"), (b"old\n", "not_applied"), (b"?\n", "unknown")]
+)
+def test_a_replace_is_what_the_disk_says(recorded: House, on_disk: bytes, outcome: str) -> None:
+    recorded.write("f.txt", on_disk)
+    version = begun(recorded, "f.txt", "modify", b"old\n", b"new\n")
+    assert [(each.version, each.outcome) for each in settled(recorded)] == [(version, outcome)]
+    assert recorded.history.outcome("op f.txt") == outcome
+    assert (recorded.root / "f.txt").read_bytes() == on_disk
+
+
+@pytest.mark.parametrize(("there", "outcome"), [(True, "applied"), (False, "not_applied")])
+def test_a_file_that_was_to_be_created(recorded: House, there: bool, outcome: str) -> None:
+    if there:
+        recorded.write("d/f.txt", b"new\n")
+    begun(recorded, "d/f.txt", "create", None, b"new\n")
+    assert [each.outcome for each in settled(recorded)] == [outcome]
+
+
+def test_a_file_that_was_to_be_removed(recorded: House) -> None:
+    recorded.write("still.txt", b"x\n")
+    sha = hashlib.sha256(b"x\n").hexdigest()
+    begun(recorded, "gone.txt", "delete", Unread(2, "in the trash", sha), None)
+    begun(recorded, "still.txt", "delete", Unread(2, "in the trash", sha), None)
+    assert [each.outcome for each in settled(recorded)] == ["applied", "not_applied"]
+
+
+@pytest.mark.parametrize("written", [0, 2, 4])
+def test_an_append_that_stopped_half_way_is_completed(recorded: House, written: int) -> None:
+    path = recorded.write("log", b"old\n" + b"more"[:written])
+    begun(recorded, "log", "append", b"old\n", Addition(b"more"))
+    (found,) = settled(recorded)
+    assert found.outcome == ("applied" if written else "not_applied")
+    assert path.read_bytes() == (b"old\nmore" if written else b"old\n")
+
+
+def test_an_append_behind_which_somebody_else_wrote_is_left_alone(recorded: House) -> None:
+    path = recorded.write("log", b"old\nmoTHEIRS")
+    begun(recorded, "log", "append", b"old\n", Addition(b"more"))
+    assert [each.outcome for each in settled(recorded)] == ["unknown"]
+    assert path.read_bytes() == b"old\nmoTHEIRS"
+
+
+def test_what_lies_beside_goes_only_where_it_holds_nothing_that_is_not_kept(recorded: House) -> None:
+    recorded.write("f.txt", b"old\n")
+    for number, data in enumerate((b"old\n", b"new", b"somebody's save\n")):
+        recorded.write(OURS.replace("0", str(number), 1), data)
+    begun(recorded, "f.txt", "modify", b"old\n", b"new\n")
+    (found,) = settled(recorded)
+    assert len(found.removed) == 2
+    left = [name for name in os.listdir(recorded.root) if name.startswith(".picoclawd.")]
+    assert [(recorded.root / name).read_bytes() for name in left] == [b"somebody's save\n"]
+
+
+def test_a_directory_that_is_gone_or_a_link_by_now_stops_nothing(recorded: House) -> None:
+    (recorded.root / "out").symlink_to(recorded.root.parent / "out")
+    begun(recorded, "gone/f.txt", "modify", b"old\n", b"new\n")
+    begun(recorded, "out/f.txt", "modify", b"old\n", b"new\n")
+    assert [each.outcome for each in settled(recorded)] == ["unknown", "unknown"]
+    assert os.listdir(recorded.root.parent / "out") == []
+
+
+def test_all_are_settled_oldest_first_and_only_once(recorded: House) -> None:
+    for number in range(3):
+        recorded.write(f"{number}.txt", b"new\n")
+        begun(recorded, f"{number}.txt", "create", None, b"new\n")
+    assert [each.path for each in settled(recorded)] == [b"0.txt", b"1.txt", b"2.txt"]
+    assert settled(recorded) == []
+    assert {each.state for each in recorded.history.versions(Filter(), 10)} == {"done"}
