@@ -10,7 +10,7 @@ import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.speech import child, convert, kinds
-from picoclawd.speech.engine import DEADLINE_S, INSTALL, TEXT_MAX_CHARS, Job, Transcript, not_installed, transcript
+from picoclawd.speech.engine import DEADLINE_S, INSTALL, TEXT_MAX_CHARS, Job, Transcript, not_installed
 from picoclawd.speech.worker import HEARD_MAX_S
 
 COMMAND = (sys.executable, "-I", "-m", "picoclawd.speech.worker")
@@ -42,7 +42,7 @@ async def _listen(job: Job) -> Transcript:
             "does not know.",
         )
     note = f"only the first {HEARD_MAX_S // 60} minutes were listened to" if said.cut else ""
-    return transcript("\n".join(said.rows), draft=True, note=note)
+    return await job.transcript("\n".join(said.rows), draft=True, note=note)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files.threads import Threads
+from picoclawd.files.threads import Lane, Threads
 from picoclawd.service import Service
 from picoclawd.speech.kinds import Recording
 
@@ -43,6 +43,10 @@ class Job:
     environ: Mapping[str, str]
     tell: Callable[[str], None]
 
+    async def transcript(self, text: str, draft: bool = False, note: str = "") -> "Transcript":
+        """Make a transcript in a thread: a day's words take a second to be made into rows."""
+        return await self.threads.run(Lane.READ, transcript, text, draft, note)
+
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
@@ -57,7 +61,9 @@ def transcript(text: str, draft: bool = False, note: str = "") -> Transcript:
     """Make a transcript of an engine's text: rows of a length that a page can hold, and no more than the cap."""
     if len(text) > TEXT_MAX_CHARS:
         text, note = text[:TEXT_MAX_CHARS], f"the transcript was cut at {TEXT_MAX_CHARS} characters"
-    rows = [row for line in text.splitlines() for row in textwrap.wrap(line, _ROW_CHARS) or [""]]
+    rows = [
+        row for line in text.splitlines() for row in textwrap.wrap(line, _ROW_CHARS, break_on_hyphens=False) or [""]
+    ]
     return Transcript("\n".join(rows).strip("\n"), draft, note)
 
 

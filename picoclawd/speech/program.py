@@ -10,7 +10,7 @@ import shutil
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.speech import child
-from picoclawd.speech.engine import DEADLINE_S, TEXT_MAX_CHARS, Command, Job, Transcript, transcript
+from picoclawd.speech.engine import DEADLINE_S, TEXT_MAX_CHARS, Command, Job, Transcript
 
 AUDIO = "{audio}"
 _STDIN_NAME = "/dev/fd/0"
@@ -39,4 +39,4 @@ async def transcribe(command: Command, job: Job) -> Transcript:
             "hand to see why.",
         )
     note = f"the transcript was cut at {TEXT_MAX_CHARS} bytes" if ended.overflowed else ""
-    return transcript(ended.output.decode("utf-8", "replace"), note=note)
+    return await job.transcript(ended.output.decode("utf-8", "replace"), note=note)

@@ -7,7 +7,7 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.files.threads import Lane
 from picoclawd.service import ClientMissingError, Service, ServiceError, ServiceTimeoutError, post
 from picoclawd.speech import convert
-from picoclawd.speech.engine import INSTALL, Job, Transcript, not_installed, transcript
+from picoclawd.speech.engine import INSTALL, Job, Transcript, not_installed
 
 _SENT_MAX_BYTES = 25 * limits.MIB  # OpenAI's own bound
 _TAKEN = frozenset({"flac", "m4a", "mp3", "mp4", "ogg", "wav", "webm"})  # by suffix, as OpenAI documents them
@@ -49,10 +49,11 @@ async def _send(service: Service, job: Job) -> Transcript:
     except ServiceError as error:
         raise _as_fault(error, job) from error
     try:
-        return transcript(msgspec.json.decode(answer, type=_Answer).text)
+        text = msgspec.json.decode(answer, type=_Answer).text
     except (msgspec.DecodeError, RecursionError) as error:
         message = f"{job.shown} was not transcribed: {service.shown} answered something that is no transcript."
         raise Fault(Slug.IO_ERROR, message) from error
+    return await job.transcript(text)
 
 
 def _as_fault(error: ServiceError, job: Job) -> Fault:
