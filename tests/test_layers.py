@@ -18,6 +18,8 @@ FLOORS = {
     "index": 2,
     "history": 2,
     "documents": 2,
+    "speech": 2,
+    "service": 2,
     "workspace": 3,
     "tools": 4,
     "rpc": 5,
@@ -45,6 +47,9 @@ OWNERS = {
     "PIL": {"documents.image"},
     "pptx": {"documents.pptx"},
     "pypdfium2": {"documents.pdf"},
+    "httpx2": {"service"},
+    "pocketsphinx": {"speech.worker"},
+    "miniaudio": {"speech.worker"},
     "rich": {"client."},
 }
 

@@ -1,11 +1,14 @@
 """Make the parts of the daemon from a configuration: policy, options, tools, wire settings."""
 
 import os
+from typing import assert_never
 
-from picoclawd.daemon.config import Config
+from picoclawd.daemon.config import CommandSpeech, Config, DaemonConfig, OpenAISpeech, PocketsphinxSpeech
 from picoclawd.daemon.instance import Instance
 from picoclawd.files.policy import PathRules, Policy
 from picoclawd.rpc.connection import WireSettings
+from picoclawd.service import Service
+from picoclawd.speech.engine import Command, Draft, Engine
 from picoclawd.tools import _registry
 from picoclawd.tools._call import Toolbox
 from picoclawd.tools._spec import Settings
@@ -50,7 +53,28 @@ def options_of(config: Config) -> Options:
             same_ancestor=config.daemon.approvals.same_ancestor,
             reachable=config.daemon.operator_socket != "",
         ),
+        speech=_speech_of(config.daemon),
+        decision_model=_decision_model_of(config.daemon),
     )
+
+
+def _speech_of(daemon: DaemonConfig) -> Engine | None:
+    match daemon.speech_to_text:
+        case None:
+            return None
+        case OpenAISpeech(base_url, model, api_key_env):
+            return Service(base_url, model, api_key_env)
+        case CommandSpeech(argv):
+            return Command(argv)
+        case PocketsphinxSpeech():
+            return Draft()
+        case unknown:
+            assert_never(unknown)
+
+
+def _decision_model_of(daemon: DaemonConfig) -> Service | None:
+    model = daemon.decision_model
+    return None if model is None else Service(model.base_url, model.model, model.api_key_env)
 
 
 def toolbox_of(config: Config) -> Toolbox:

@@ -125,7 +125,10 @@ class OpenAISpeech(Struct, frozen=True, forbid_unknown_fields=True, tag_field="e
 class CommandSpeech(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine", tag="command"):
     """A program that turns a recording into text."""
 
-    argv: Annotated[tuple[str, ...], Meta(min_length=1, description="Program and arguments; no shell.")]
+    argv: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1, description="Program and arguments; no shell. `{audio}`: a name of what is on its stdin."),
+    ]
 
 
 class PocketsphinxSpeech(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine", tag="pocketsphinx"):

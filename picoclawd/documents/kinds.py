@@ -29,6 +29,7 @@ class Mark:
     words: str
 
 
+_PICTURE_BRANDS = (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1")  # in the box that MP4 has, too
 PDF = Mark(0, b"%PDF-", Kind.PDF, "PDF document")  # may begin with 8 KiB that look like text
 # How binary files begin that hold a document. The first that fits counts.
 MARKS: tuple[Mark, ...] = (
@@ -45,6 +46,7 @@ MARKS: tuple[Mark, ...] = (
     Mark(0, b"OggS", Kind.AUDIO, "Ogg recording"),
     Mark(0, b"fLaC", Kind.AUDIO, "FLAC recording"),
     Mark(4, b"ftypM4A", Kind.AUDIO, "M4A recording"),
+    *(Mark(4, b"ftyp" + brand, Kind.IMAGE, "HEIF or AVIF image") for brand in _PICTURE_BRANDS),
     Mark(4, b"ftyp", Kind.VIDEO, "MP4 recording"),
     Mark(0, b"\x1aE\xdf\xa3", Kind.VIDEO, "Matroska recording"),
 )

@@ -125,6 +125,11 @@ class Policy:
         """Tell whether lists and searches leave this path out: protected names, our temporary files, system secrets."""
         return self._is_hidden(absolute, is_directory)
 
+    def holds_credentials(self, absolute: bytes) -> bool:
+        """Tell whether the name is one that holds credentials, also where tools.unprotect frees it."""
+        relative = paths.below(absolute, self.rules.workspace)
+        return protected.is_protected(protected.fold(absolute if relative is None else relative))
+
     def _hide(self, absolute: bytes, is_directory: bool) -> bool:
         relative = paths.below(absolute, self.rules.workspace)
         return self._never(absolute) is not None or self._is_protected(absolute, relative, is_directory)

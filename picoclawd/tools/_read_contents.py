@@ -14,6 +14,7 @@ from picoclawd.files import paths
 from picoclawd.files.paths import WsPath
 from picoclawd.text import encodings, rows
 from picoclawd.text.rows import Row, RowPage
+from picoclawd.tools._heard import Heard
 from picoclawd.tools._read_files import FileParam, Image
 
 _NO_READER = frozenset({Kind.AUDIO, Kind.VIDEO})
@@ -23,10 +24,11 @@ _READABLE = Mark(0, b"", Kind.READABLE, "text")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What was taken out of a text."""
+    """What was taken out of a text. `head` is its beginning, where the decision model is to be asked."""
 
     page: RowPage
     encoding: encodings.Encoding
+    head: bytes = b""
     format: ClassVar[str] = "text"
     unit: ClassVar[str] = "row"
     units: ClassVar[str] = "lines"
@@ -46,6 +48,11 @@ class Text:
         """What is to be known of it, a line each."""
         notes = [f"[decoded from {self.encoding.name}]"] if self.encoding.name != "utf-8" else []
         return [*notes, "[not UTF-8 throughout: invalid bytes are shown as U+FFFD]"] if self.is_lossy else notes
+
+    @property
+    def empty_note(self) -> list[str]:
+        """What is said where there is nothing in it."""
+        return ["[the file is empty]"]
 
     def cut_note(self, number: int) -> str:
         """What is said of the row that alone does not fit."""
@@ -91,9 +98,48 @@ class Document:
         name = self.found.encoding
         return [*([] if name in (None, "utf-8") else [f"[decoded from {name}]"]), *self.found.notes]
 
+    @property
+    def empty_note(self) -> list[str]:
+        """What is said where there is nothing in it."""
+        return ["[there is no text in it]"]
+
     def cut_note(self, number: int) -> str:
         """What is said of the unit that alone does not fit."""
         return f"[{self.unit} {number} alone does not fit: the rest of it is not shown]"
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """What is said in a recording."""
+
+    page: RowPage
+    heard: Heard
+    unit: ClassVar[str] = "row"
+    units: ClassVar[str] = "lines"
+    encoding_name: ClassVar[str] = "utf-8"
+    is_lossy: ClassVar[bool] = False
+
+    @property
+    def format(self) -> str:
+        """The format, in a word."""
+        return self.heard.kind.format
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known of it, a line each."""
+        return self.heard.notes
+
+    @property
+    def empty_note(self) -> list[str]:
+        """Nothing: the notes say that nobody speaks."""
+        return []
+
+    def cut_note(self, number: int) -> str:
+        """What is said of the row that alone does not fit."""
+        return f"[row {number} alone does not fit: the rest of it is not shown]"
+
+
+Content = Text | Document | Speech
 
 
 def mark_of(head: bytes, entry: FileParam, path: WsPath) -> Mark | None:

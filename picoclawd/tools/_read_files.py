@@ -63,7 +63,9 @@ class FileData(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     path_bytes: str | UnsetType = UNSET
     resolved_path: str | None = None
-    format: Annotated[str, msgspec.Meta(description="text, csv, pdf, docx, pptx, png, html, ...")] | None = None
+    format: (
+        Annotated[str, msgspec.Meta(description="text, csv, pdf, docx, pptx, png, html, audio, video, ...")] | None
+    ) = None
     encoding: str | None = None
     start: int | None = None
     end: int | None = None
@@ -73,6 +75,8 @@ class FileData(msgspec.Struct, frozen=True, kw_only=True):
     cut_row: int | UnsetType = UNSET
     lossy: bool | UnsetType = UNSET
     unstable: bool | UnsetType = UNSET
+    quality: Literal["draft"] | UnsetType = UNSET
+    withheld: bool | UnsetType = UNSET
     sha256: str | None = None
     image: Image | None = None
     error: Failure | None = None

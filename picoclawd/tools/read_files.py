@@ -1,6 +1,6 @@
 """read_files: numbered rows of one or several files in one call, and the pages, slides and pictures of documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -13,13 +13,17 @@ from picoclawd.documents import charset
 from picoclawd.documents.kinds import Mark
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import WsPath
+from picoclawd.speech import kinds
+from picoclawd.speech.kinds import Recording
 from picoclawd.text import display, encodings, rows
 from picoclawd.text.rows import Row, RowPage
 from picoclawd.tools._failure import failure_of
+from picoclawd.tools._heard import hear
 from picoclawd.tools._names import names_of
-from picoclawd.tools._read_contents import Document, Text, document_of, mark_of, windows_of
+from picoclawd.tools._read_contents import Content, Document, Speech, Text, document_of, mark_of, windows_of
 from picoclawd.tools._read_files import Data, FileData, FileParam, Image, Params
 from picoclawd.tools._reads import editor_notice, note_read
+from picoclawd.tools._relevance import WITHHELD, Check
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
 from picoclawd.workspace.documents import wanted_of
 from picoclawd.workspace.questions import Question, Target
@@ -67,24 +71,24 @@ async def read_files(call: Call[Settings], params: Params) -> Deferred:
     to see them with the rows beside them. Each row is shown as `<row>`, a tab, and the line; number and tab are not in
     the file, so strip them before you reuse a row as an anchor. A page that was cut ends with the offset to go on
     with. Documents are read too: PDF by page, PPTX by slide, DOCX by block (a paragraph or a table's row), CSV and TSV
-    by record; offset and limit count these. A picture comes as an image. Files come in the order asked; one that
-    cannot be read is a line that says why, and the others are still read. The same path may come more than once.
-    Secrets are shown as [FILTERED]: never write that marker back into a file. To find something, search instead of
-    reading files one after the other.
+    by record; offset and limit count these. A picture comes as an image, a recording (audio or video) as its
+    transcript. Files come in the order asked; one that cannot be read is a line that says why, and the others are
+    still read. The same path may come more than once. Secrets are shown as [FILTERED]: never write that marker back
+    into a file. To find something, search instead of reading files one after the other.
     """
     room = _ROOM_OPERATOR_CHARS if call.actor.is_operator else call.inline_chars
-    parts = await _read_all(call, params.files, room)
+    parts = await _Readings(call, params.files, room).all()
     return Deferred(lambda cleaner: _result(parts, room, cleaner))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file's part of the answer: rows of a text, or units of a document."""
+    """A file's part of the answer: rows of a text or a transcript, or units of a document."""
 
     path: WsPath
     entry: FileParam
     reading: Reading[Any]
-    content: Text | Document
+    content: Content
     notice: str
 
     @property
@@ -94,12 +98,12 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A document that a worker is still to read. `confirmed` is a person's word, where one was needed."""
+    """A document or a recording that is still to be read. `confirmed` is a person's word, where one was needed."""
 
     path: WsPath
     entry: FileParam
     reading: Reading[Any]
-    mark: Mark
+    what: Mark | Recording
     confirmed: Confirmed | None
 
 
@@ -111,57 +115,105 @@ class _Failed:
     fault: Fault
 
 
-async def _read_all(call: Call[Settings], entries: Sequence[FileParam], room: int) -> list[_Part | _Failed]:
-    """Read one after the other; documents are read beside that, by workers. Raises: cancelled."""
-    parts: list[_Part | _Seen | _Failed] = []
-    async with trio.open_nursery() as nursery:
-        for index, entry in enumerate(entries):
-            if call.cancelled():
-                break
-            if index:
-                call.progress(index, len(entries), "files read")
-            part = await _look(call, entry, room)
-            parts.append(part)
-            if isinstance(part, _Seen):
-                nursery.start_soon(_finish, call, part, room, parts, index)
-    done = [part for part in parts if not isinstance(part, _Seen)]
-    stopped = any(isinstance(part, _Failed) and part.fault.slug is Slug.CANCELLED for part in done)
-    if stopped or len(done) < len(entries):
-        raise Fault(Slug.CANCELLED, "cancelled: the remaining files were not read.")
-    return done
+@dataclass(frozen=True, slots=True)
+class _Withheld:
+    """A file that the decision model found unrelated to the task: no read."""
+
+    entry: FileParam
+    path: WsPath
+    real: bytes
 
 
-async def _look(call: Call[Settings], entry: FileParam, room: int) -> _Part | _Seen | _Failed:
-    """Read a text; of a document find out what it is."""
-    try:
-        path = call.workspace.parse(entry.path, None if entry.path_bytes is UNSET else entry.path_bytes)
-        reading, confirmed = await _read_confirmed(call, entry, path, _extractor(entry, path, room))
-        if isinstance(reading.found, Mark):
-            return _Seen(path, entry, reading, reading.found, confirmed)
+_Entry = _Part | _Failed | _Withheld
+
+
+class _Readings:
+    """The files of one call: texts are read one after the other, documents and recordings beside that."""
+
+    def __init__(self, call: Call[Settings], entries: Sequence[FileParam], room: int) -> None:
+        self._call = call
+        self._entries = entries
+        self._room = room
+        self._check = Check(call)
+        self._parts: list[_Entry | _Seen] = []
+
+    async def all(self) -> list[_Entry]:
+        """Read them all. Raises: cancelled."""
+        call, entries = self._call, self._entries
+        async with trio.open_nursery() as nursery:
+            for index, entry in enumerate(entries):
+                if call.cancelled():
+                    break
+                if index:
+                    call.progress(index, len(entries), "files read")
+                part = await self._look(entry)
+                self._parts.append(part)
+                if isinstance(part, _Seen):
+                    nursery.start_soon(self._finish, part, index)
+        done = [part for part in self._parts if not isinstance(part, _Seen)]
+        stopped = any(isinstance(part, _Failed) and part.fault.slug is Slug.CANCELLED for part in done)
+        if stopped or len(done) < len(entries):
+            raise Fault(Slug.CANCELLED, "cancelled: the remaining files were not read.")
+        return done
+
+    async def _look(self, entry: FileParam) -> _Entry | _Seen:
+        """Read a text; of anything else find out what it is."""
+        call = self._call
+        try:
+            path = call.workspace.parse(entry.path, None if entry.path_bytes is UNSET else entry.path_bytes)
+            extract = _extractor(entry, path, self._room, self._check)
+            reading, confirmed = await _read_confirmed(call, entry, path, extract)
+            if isinstance(reading.found, Mark | Recording):
+                return _Seen(path, entry, reading, reading.found, confirmed)
+            return await self._judged(path, entry, reading, reading.found, reading.found.head)
+        except Fault as fault:
+            return _Failed(entry, fault)
+
+    async def _finish(self, seen: _Seen, index: int) -> None:
+        """Read a document or a recording, and put what came of it in the place of what was seen of it."""
+        try:
+            if isinstance(seen.what, Mark):
+                self._parts[index] = await self._read_document(seen, seen.what)
+            else:
+                self._parts[index] = await self._listen(seen, seen.what, index)
+        except Fault as fault:
+            self._parts[index] = _Failed(seen.entry, fault)
+
+    async def _read_document(self, seen: _Seen, mark: Mark) -> _Entry:
+        wanted = wanted_of(seen.path, windows_of(seen.entry), self._room)
+        found = await self._call.workspace.documents.read(seen.path, mark, seen.reading.stamp, wanted, seen.confirmed)
+        head = self._check.head_of(text.encode("utf-8", "replace") for _, text in found.units)
+        content = document_of(found, wanted, seen.entry, self._room)
+        return await self._judged(seen.path, seen.entry, seen.reading, content, head)
+
+    async def _listen(self, seen: _Seen, recording: Recording, index: int) -> _Entry:
+        call, entry = self._call, seen.entry
+
+        def tell(how_far: str) -> None:
+            call.progress(index, len(self._entries), f"{entry.path}: {how_far}")
+
+        heard = await hear(call, seen.path, recording, tell)
+        chunks = heard.found.rows
+        content = Speech(_page(chunks, entry, self._room), heard.found)
+        return await self._judged(seen.path, entry, heard, content, self._check.head_of(chunks))
+
+    async def _judged(
+        self, path: WsPath, entry: FileParam, reading: Reading[Any], content: Content, head: bytes
+    ) -> _Entry:
+        """The file's part, unless the decision model withholds it."""
+        call = self._call
+        if entry.around is UNSET and await self._check.withholds(reading, path.absolute, head):
+            return _Withheld(entry, path, reading.real)
         note_read(call, reading)
-        return _Part(path, entry, reading, reading.found, editor_notice(call, reading.real))
-    except Fault as fault:
-        return _Failed(entry, fault)
+        return _Part(path, entry, reading, content, editor_notice(call, reading.real))
 
 
-async def _finish(
-    call: Call[Settings], seen: _Seen, room: int, parts: list[_Part | _Seen | _Failed], index: int
-) -> None:
-    """Read a document, and put what came of it in the place of what was seen of it."""
-    entry, reading = seen.entry, seen.reading
-    try:
-        wanted = wanted_of(seen.path, windows_of(entry), room)
-        found = await call.workspace.documents.read(seen.path, seen.mark, reading.stamp, wanted, seen.confirmed)
-        note_read(call, reading)
-        content = document_of(found, wanted, entry, room)
-        parts[index] = _Part(seen.path, entry, reading, content, editor_notice(call, reading.real))
-    except Fault as fault:
-        parts[index] = _Failed(entry, fault)
+_Extracted = Text | Mark | Recording
 
 
 async def _read_confirmed(
-    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], Text | Mark]
-) -> tuple[Reading[Text | Mark], Confirmed | None]:
+    call: Call[Settings], entry: FileParam, path: WsPath, extract: Callable[[BinaryIO, int], _Extracted]
+) -> tuple[Reading[_Extracted], Confirmed | None]:
     """Read one file; of a sensitive one a person is asked first, whatever the policy for other calls is."""
     reader = call.workspace.reader
     try:
@@ -192,21 +244,29 @@ async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitiv
     return lambda target: granted.check_again(question(target))
 
 
-def _extractor(entry: FileParam, path: WsPath, max_chars: int) -> Callable[[BinaryIO, int], Text | Mark]:
-    def extract(source: BinaryIO, size: int) -> Text | Mark:
-        mark = mark_of(source.read(limits.BINARY_SNIFF_BYTES), entry, path)
+def _extractor(entry: FileParam, path: WsPath, max_chars: int, check: Check) -> Callable[[BinaryIO, int], _Extracted]:
+    def extract(source: BinaryIO, size: int) -> _Extracted:
+        start = source.read(limits.BINARY_SNIFF_BYTES)
+        recording = kinds.recording(start)
+        if recording is not None:
+            return recording
+        mark = mark_of(start, entry, path)
         if mark is not None:
             return mark
         encoding = encodings.detect(source, charset.guess)
-        chunks = encodings.utf8_chunks(source, encoding)
-        if entry.around is not UNSET:
-            return Text(rows.around(chunks, entry.around, entry.context, max_chars), encoding)
-        return Text(rows.page(chunks, entry.offset, entry.limit, max_chars), encoding)
+        head = check.head_of(encodings.utf8_chunks(source, encoding))
+        return Text(_page(encodings.utf8_chunks(source, encoding), entry, max_chars), encoding, head)
 
     return extract
 
 
-def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Result:
+def _page(chunks: Iterable[bytes], entry: FileParam, max_chars: int) -> RowPage:
+    if entry.around is not UNSET:
+        return rows.around(iter(chunks), entry.around, entry.context, max_chars)
+    return rows.page(iter(chunks), entry.offset, entry.limit, max_chars)
+
+
+def _result(parts: Sequence[_Entry], room: int, cleaner: Cleaner) -> Result:
     titles = [_title(part.entry) if len(parts) > 1 else "" for part in parts]
     fixed = sum(len(title) + len(_fixed_text(part)) + len("\n\n") for title, part in zip(titles, parts, strict=True))
     needs = [part.page.cost + _FOOT_CHARS if isinstance(part, _Part) else 0 for part in parts]
@@ -214,9 +274,9 @@ def _result(parts: Sequence[_Part | _Failed], room: int, cleaner: Cleaner) -> Re
     files: list[FileData] = []
     images_room = _IMAGES_MAX_BYTES
     for part, title, share in zip(parts, titles, rows.shares(needs, room - fixed), strict=True):
-        if isinstance(part, _Failed):
+        if not isinstance(part, _Part):
             blocks.append(title + _fixed_text(part))
-            files.append(_failure(part))
+            files.append(_failure(part) if isinstance(part, _Failed) else _withheld(part))
         else:
             page = _shown(part.page, max(_ROOM_MIN_CHARS, share - _FOOT_CHARS), cleaner)
             image, images_room = _image(part, images_room)
@@ -249,10 +309,12 @@ def _title(entry: FileParam) -> str:
     return f"== {name if len(name) <= _NAME_MAX_CHARS else '…' + name[-_NAME_MAX_CHARS:]} ==\n"
 
 
-def _fixed_text(part: _Part | _Failed) -> str:
+def _fixed_text(part: _Entry) -> str:
     """What an entry says whatever room there is: why it failed, or what is to be known of the text."""
     if isinstance(part, _Failed):
         return f"[{part.fault.slug.value}] {' '.join(part.fault.message.splitlines())}"
+    if isinstance(part, _Withheld):
+        return WITHHELD
     notes = [part.notice] if part.notice else []
     notes += part.content.notes
     if part.reading.unstable:
@@ -271,7 +333,7 @@ def _foot(part: _Part, page: RowPage) -> str:
     if page.cut_row is not None:
         notes.append(part.content.cut_note(page.cut_row))
     if not page.total:
-        notes.append("[the file is empty]" if isinstance(part.content, Text) else "[there is no text in it]")
+        notes += part.content.empty_note
     elif not page.rows and not page.anchors:
         notes.append(f"[offset {page.start} is past the end: the last {part.content.unit} is {page.total}]")
     elif page.anchors and page.anchors[-1] > page.total:
@@ -306,6 +368,7 @@ def _file_data(part: _Part, page: RowPage, image: Image | None) -> FileData:
         cut_row=UNSET if page.cut_row is None else page.cut_row,
         lossy=content.is_lossy or UNSET,
         unstable=reading.unstable or UNSET,
+        quality="draft" if isinstance(content, Speech) and content.heard.transcript.draft else UNSET,
         sha256=reading.sha256,
         image=image,
     )
@@ -313,3 +376,7 @@ def _file_data(part: _Part, page: RowPage, image: Image | None) -> FileData:
 
 def _failure(part: _Failed) -> FileData:
     return FileData(path=part.entry.path, path_bytes=part.entry.path_bytes, error=failure_of(part.fault))
+
+
+def _withheld(part: _Withheld) -> FileData:
+    return FileData(**names_of(part.path, part.real), withheld=True)

@@ -12,6 +12,7 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.workspace.actors import Actor, Kind, Role
 from picoclawd.workspace.census import Kept
 from picoclawd.workspace.ledger import Ledger, Pins
+from picoclawd.workspace.relevance import Judged
 
 PAGES_MAX = 32  # searches of a session that may be paged through at a time
 _TOKEN_BYTES = 16  # 128 random bits: not to be guessed in the ten minutes that a token lives
@@ -30,6 +31,7 @@ class Session:
     artifacts: int = field(default=0)
     kept: Kept = field(default_factory=Kept)
     ledger: Ledger = field(default_factory=Ledger)
+    judged: Judged = field(default_factory=Judged)
     pages: "OrderedDict[object, tuple[int, int]]" = field(default_factory=OrderedDict)
 
     @property

@@ -21,6 +21,8 @@ from picoclawd.history.records import HistoryError
 from picoclawd.history.store import History
 from picoclawd.index.matcher import PatternCache
 from picoclawd.index.watcher import COMMAND
+from picoclawd.service import Service
+from picoclawd.speech.engine import Engine
 from picoclawd.text import display
 from picoclawd.workspace import questions
 from picoclawd.workspace.actors import Role
@@ -38,10 +40,12 @@ from picoclawd.workspace.index import Index
 from picoclawd.workspace.journal import NO_HISTORY, Journal
 from picoclawd.workspace.opener import Opener
 from picoclawd.workspace.read import Reader
+from picoclawd.workspace.relevance import Relevance
 from picoclawd.workspace.restoring import Restorer
 from picoclawd.workspace.search import Searcher
 from picoclawd.workspace.sessions import Session, Sessions
 from picoclawd.workspace.tasks import Tasks
+from picoclawd.workspace.transcripts import Transcripts
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -55,6 +59,8 @@ class Options(msgspec.Struct, frozen=True):
     verify_files_max: int = 100_000
     output_dir: str | None = None
     approvals: questions.Settings = msgspec.field(default_factory=questions.Settings)
+    speech: Engine | None = None
+    decision_model: Service | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,8 @@ class Workspace:
         self.patterns = PatternCache()
         self.searcher = Searcher(rooted, self.index.contents, self.threads)
         self.opener = Opener(rooted, self.threads, environ)
+        self.transcripts = Transcripts(rooted, self.threads, probes.timestamp_tick_ns, options.speech, environ)
+        self.relevance = Relevance(rooted, self.threads, options.decision_model, environ)
         self.counter = Counter(self.searcher, self.index.contents, self.threads)
         self.leftovers: tuple[str, ...] = ()
 

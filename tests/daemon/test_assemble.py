@@ -12,6 +12,8 @@ from picoclawd.daemon.config_walk import read_struct
 from picoclawd.daemon.findings import Findings
 from picoclawd.daemon.instance import Instance
 from picoclawd.errors import Fault, Slug
+from picoclawd.service import Service
+from picoclawd.speech.engine import Command, Draft, Engine
 from picoclawd.tools._registry import discover
 
 
@@ -92,3 +94,18 @@ def test_a_client_is_told_the_bounds_that_hold() -> None:
     assert (wire.max_in_flight, wire.max_connections) == (3, 7)
     assert assemble.limits_of(given)["max_in_flight"] == 3
     assert assemble.limits_of(given)["max_request_bytes"] == wire.max_request_bytes
+
+
+def test_the_engine_and_the_decision_model_arrive_as_plain_values() -> None:
+    where = {"base_url": "http://h/v1", "model": "m", "api_key_env": "K"}
+    service = Service("http://h/v1", "m", "K")
+    assert assemble.options_of(config()).speech is None
+    assert assemble.options_of(config()).decision_model is None
+    assert assemble.options_of(config(daemon__decision_model=where)).decision_model == service
+    engines: list[tuple[dict[str, object], Engine]] = [
+        ({"engine": "openai", **where}, service),
+        ({"engine": "command", "argv": ["hear", "{audio}"]}, Command(("hear", "{audio}"))),
+        ({"engine": "pocketsphinx"}, Draft()),
+    ]
+    for raw, engine in engines:
+        assert assemble.options_of(config(daemon__speech_to_text=raw)).speech == engine

@@ -1,0 +1,1 @@
+"""Turn recordings into text: engines that get a descriptor and never a path."""
