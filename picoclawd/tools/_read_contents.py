@@ -116,7 +116,7 @@ class Speech:
     heard: Heard
     unit: ClassVar[str] = "row"
     units: ClassVar[str] = "lines"
-    encoding_name: ClassVar[str] = "utf-8"
+    encoding_name: ClassVar[str | None] = None
     is_lossy: ClassVar[bool] = False
 
     @property
