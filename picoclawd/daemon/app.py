@@ -26,7 +26,7 @@ from picoclawd.daemon.doors import Doors, open_doors
 from picoclawd.daemon.findings import ConfigFaults
 from picoclawd.daemon.instance import Instance, derive
 from picoclawd.daemon.owning import own_workspace
-from picoclawd.daemon.records import open_records, settle_intents
+from picoclawd.daemon.records import opened_records, settle_intents
 from picoclawd.daemon.version import version
 from picoclawd.errors import Fault
 from picoclawd.files import linux
@@ -34,13 +34,14 @@ from picoclawd.files.probes import probe
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane
 from picoclawd.history.records import HistoryError
+from picoclawd.rpc import dispatch
 from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.host import WorkspaceHost
 from picoclawd.rpc.rows import Facts
 from picoclawd.rpc.server import Server
 from picoclawd.text.display import log_line
 from picoclawd.workspace import leftovers
-from picoclawd.workspace.workspace import Workspace
+from picoclawd.workspace.workspace import Records, Workspace
 
 EXIT_FAILED = 1
 EXIT_CONFIG = 2
@@ -76,10 +77,13 @@ def serve(request: Request) -> int:
             log.warning("%s", warning)
         linux.ignore_lease_signal()
         _raise_descriptor_limit()
-        # From the bind on others can see us; a signal then waits until there is somebody to heed it.
+        # From the bind on others can see us; a signal then waits until there is somebody to heed it. What takes long
+        # comes before: who finds a socket does not want to wait for it.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        with own_workspace(instance, os.environ), open_doors(instance, inherited, log) as doors:
-            trio.run(_Daemon(request, loaded, instance, doors, log).run)
+        with own_workspace(instance, os.environ), opened_records(loaded.config, instance, log) as records:
+            dispatch.preload()
+            with open_doors(instance, inherited, log) as doors:
+                trio.run(_Daemon(request, loaded, instance, doors, records, log).run)
     except ConfigFaults as found:
         print("\n".join(log_line(str(fault)) for fault in found.faults), file=sys.stderr)
         print("Nothing was started. `picoclawd check-config` checks again.", file=sys.stderr)
@@ -111,12 +115,21 @@ def _load(request: Request) -> Loaded:
 class _Daemon:
     """One running daemon. Everything that it needs to exist was taken before."""
 
-    def __init__(self, request: Request, loaded: Loaded, instance: Instance, doors: Doors, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        request: Request,
+        loaded: Loaded,
+        instance: Instance,
+        doors: Doors,
+        records: Records,
+        log: logging.Logger,
+    ) -> None:
         self._request = request
         self._config = loaded.config
         self._config_path = loaded.path
         self._instance = instance
         self._doors = doors
+        self._records = records
         self._log = log
 
     async def run(self) -> None:
@@ -125,7 +138,7 @@ class _Daemon:
         aliases = tuple({os.fsencode(config.agents.defaults.workspace)} - {root})
         policy = policy_of(config, self._instance, self._config_path)
         with Rooted(root, policy, aliases=aliases) as rooted:
-            records = open_records(config, self._instance, self._log)
+            records = self._records
             await trio.to_thread.run_sync(settle_intents, rooted, (root, *aliases), records, self._log)
             self._workspace = Workspace(
                 rooted, (root, *aliases), probe(rooted.root_fd), options_of(config), records=records
@@ -133,10 +146,7 @@ class _Daemon:
             facts = Facts(version(), trio.current_time(), limits_of(config))
             self._host = WorkspaceHost(self._workspace, toolbox_of(config), facts, self._log)
             self._server = Server(self._host, wire_settings_of(config), ByteBudget(config.daemon.max_buffered_bytes))
-            try:
-                await self._live()
-            finally:
-                self._workspace.journal.close()
+            await self._live()
 
     async def _live(self) -> None:
         with trio.open_signal_receiver(*_SIGNALS) as signals:

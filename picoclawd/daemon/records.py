@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from picoclawd.daemon.config import Config
 from picoclawd.daemon.instance import Instance
@@ -18,7 +20,20 @@ from picoclawd.workspace.workspace import Records
 _HISTORY = "history"
 
 
-def open_records(config: Config, instance: Instance, log: logging.Logger) -> Records:
+@contextmanager
+def opened_records(config: Config, instance: Instance, log: logging.Logger) -> Iterator[Records]:
+    """Both, for the body; what is still to be written is written at its end. Blocking."""
+    records = _open(config, instance, log)
+    try:
+        yield records
+    finally:
+        if records.history is not None:
+            records.history.close()
+        if records.audit is not None:
+            records.audit.close()
+
+
+def _open(config: Config, instance: Instance, log: logging.Logger) -> Records:
     """Open both; what cannot be opened is told in the log, and in every answer that it would have been used for."""
     audit = _open_audit(instance, log)
     kept = config.daemon.history

@@ -4,6 +4,7 @@
 imported from that library is imported here, when the first dispatcher is made: it takes longer than all the rest.
 """
 
+import importlib
 import inspect
 import secrets
 import warnings
@@ -16,6 +17,13 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.rpc import envelope
 from picoclawd.rpc.lanes import Ticket
 from picoclawd.rpc.method import LATER, Exchange, Host, Method, Params
+
+
+def preload() -> None:
+    """Import what the first dispatcher needs, before anybody waits for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # see Dispatcher
+        importlib.import_module("jsonrpcserver")
 
 
 class Job:
