@@ -221,9 +221,10 @@ def test_a_watched_search_sees_own_writes_at_once_and_others_soon(tmp_path: Path
 
 
 def test_a_watched_search_sees_changes_of_files_on_disk(tmp_path: Path) -> None:
-    with Daemon(tmp_path, {"daemon.text_cache_bytes": 0}) as daemon, daemon.client() as client:
-        for number in range(100):
-            daemon.write(f"{number}.txt", "nothing\n")
+    daemon = Daemon(tmp_path, {"daemon.text_cache_bytes": 0})
+    for number in range(100):  # before the start: what comes later is loaded with the next sweep
+        daemon.write(f"{number}.txt", "nothing\n")
+    with daemon, daemon.client() as client:
         end = time.monotonic() + 20
 
         def found(token: str) -> list[str]:
