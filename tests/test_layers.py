@@ -19,6 +19,7 @@ FLOORS = {
     "history": 2,
     "documents": 2,
     "speech": 2,
+    "programs": 2,
     "service": 2,
     "workspace": 3,
     "tools": 4,

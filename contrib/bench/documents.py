@@ -117,7 +117,7 @@ def one_file(bars: Bars, daemon: Scratch) -> None:
     )
     for key, words, name, data, options, must_s, memory in cases:
         pairs = [(read_s(daemon, name, data, **options), bare_s(BARE[key], daemon.root / name)) for _ in range(3)]
-        bars.at_most(words, min(ours for ours, _ in pairs), must=must_s, unit="s")
+        bars.at_most(words, statistics.median(ours for ours, _ in pairs), must=must_s, unit="s")
         bars.at_most(f"{words} / the bare library", statistics.median(a / b for a, b in pairs), must=4)
         if memory is not None:
             kind, must_mb = memory
@@ -145,8 +145,8 @@ def eight_at_once(bars: Bars, daemon: Scratch) -> None:
         watcher.join()
         bare = two_by_two(daemon.root / names[0])
         print(f"     eight at once / one after the other: ours {ours:.2f}, bare processes {bare:.2f}")
-        ratios.append(ours / bare)
-    bars.at_most("what eight at once gain / what bare processes gain", statistics.median(ratios), must=2)
+        ratios.append(ours * 2)
+    bars.at_most("eight documents in one call / four, one by one", statistics.median(ratios), must=1)
     waits.sort()
     bars.at_most("a one-line read_file meanwhile, p99", waits[len(waits) * 99 // 100] * 1e3, must=20, unit="ms")
 

@@ -96,7 +96,7 @@ def main() -> int:
         measured = measure(daemon)
     bars.at_most("hostile search, worst time past its deadline", max(measured.overshoots) * 1e3, must=250, unit="ms")
     bars.at_most("cancelled search answers, median", median_ms(measured.cancels), must=100, unit="ms")
-    bars.at_most("cancelled search answers, worst", max(measured.cancels) * 1e3, must=250, aim=100, unit="ms")
+    bars.at_most("cancelled search answers, worst", max(measured.cancels) * 1e3, must=100, unit="ms")
     p99 = statistics.quantiles(measured.reads, n=100)[98] * 1e3
     bars.at_most("another client's read meanwhile, p99", p99, must=30, unit="ms")
     print(f"     of {len(measured.reads)} reads, p50 {median_ms(measured.reads):.2f} ms", flush=True)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from picoclawd.client import output
-from picoclawd.client.demo_steps import STEPS, Agent, BrokenPromise, Stage, playable
+from picoclawd.client.demo_steps import STEPS, Agent, BrokenPromise, Stage
 from picoclawd.client.failures import CALL_FAILED, OK, Failure
 from picoclawd.client.scratch import Scratch
 
@@ -29,9 +29,8 @@ def run(args: "argparse.Namespace") -> int:
             agent.call("session.open", {"client": f"demo:{agent.name}"})
         say("title", f"A daemon works on {scratch.workspace}; two agents, ada and bob, are connected.")
         stage = Stage(scratch, ada, bob, say)
-        steps = playable({tool["name"] for tool in ada.call("tools.list", {})["tools"]})
-        broken = play(stage, 0.0 if args.fast or not sys.stdout.isatty() else PAUSE_S, steps)
-    held = f"{len(steps) - broken} of {len(steps)} steps held ({stage.checks} checks)"
+        broken = play(stage, 0.0 if args.fast or not sys.stdout.isatty() else PAUSE_S)
+    held = f"{len(STEPS) - broken} of {len(STEPS)} steps held ({stage.checks} checks)"
     say("failed" if broken else "summary", f"\n{held} in {time.monotonic() - began:.1f} s.")
     if args.keep:
         say("title", f"Kept: {scratch.directory}")

@@ -238,18 +238,6 @@ def _names(stage: Stage, names: tuple[str, ...]) -> list[str]:
     return [name for name in names if os.path.lexists(os.path.join(stage.scratch.workspace, name))]
 
 
-# Steps that need tools which a daemon may not have yet.
-NEEDS: dict[Callable[[Stage], None], frozenset[str]] = {
-    asked_first: frozenset({"remove_file"}),
-    undone: frozenset({"file_history", "restore_file"}),
-}
-
-
-def playable(tools: set[str]) -> tuple[Callable[[Stage], None], ...]:
-    """The steps that a daemon with these tools can play."""
-    return tuple(step for step in STEPS if NEEDS.get(step, frozenset()) <= tools)
-
-
 STEPS: tuple[Callable[[Stage], None], ...] = (
     edit_with_diff,
     stale_edit,

@@ -1,8 +1,9 @@
-"""Tell by what it holds which reader a file is for. The one table of formats: a reader is added here first."""
+"""Tell by its content which reader a document is for: a reader is added here first. `speech.kinds` tells recordings."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from picoclawd.speech.kinds import recording
 from picoclawd.text import encodings
 
 
@@ -15,8 +16,6 @@ class Kind(StrEnum):
     IMAGE = "image"
     TABLE = "table"
     READABLE = "readable"  # a text that is asked to be rendered
-    AUDIO = "audio"
-    VIDEO = "video"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,7 @@ MARKS: tuple[Mark, ...] = (
     Mark(0, b"II*\0", Kind.IMAGE, "TIFF image"),
     Mark(0, b"MM\0*", Kind.IMAGE, "TIFF image"),
     Mark(0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind.OLE, "Office document in the format of 2003, or encrypted"),
-    Mark(8, b"WAVE", Kind.AUDIO, "WAV recording"),
-    Mark(0, b"ID3", Kind.AUDIO, "MP3 recording"),
-    Mark(0, b"OggS", Kind.AUDIO, "Ogg recording"),
-    Mark(0, b"fLaC", Kind.AUDIO, "FLAC recording"),
-    Mark(4, b"ftypM4A", Kind.AUDIO, "M4A recording"),
     *(Mark(4, b"ftyp" + brand, Kind.IMAGE, "HEIF or AVIF image") for brand in _PICTURE_BRANDS),
-    Mark(4, b"ftyp", Kind.VIDEO, "MP4 recording"),
-    Mark(0, b"\x1aE\xdf\xa3", Kind.VIDEO, "Matroska recording"),
 )
 OFFICE = Mark(0, b"PK\x03\x04", Kind.OFFICE, "Office document")
 TABLE = Mark(0, b"", Kind.TABLE, "table")
@@ -76,3 +68,8 @@ def sniff_binary(head: bytes) -> Mark | None:
     if head.startswith(OFFICE.magic) and any(part in head for part in _OFFICE_PARTS):
         return OFFICE
     return None
+
+
+def is_readable(head: bytes) -> bool:
+    """Whether read_files can read a file that is no text and begins so."""
+    return sniff_binary(head) is not None or recording(head) is not None

@@ -95,3 +95,13 @@ class Place(Held):
     def still_there(self) -> bool:
         """Tell whether the directory still is where it was resolved, neither moved nor removed since."""
         return os.fstat(self.fd).st_nlink > 0 and linux.fd_path(self.fd) == paths.split(self.real)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a write would find, with nothing created: the real path of the name, what is there, and the verdict."""
+
+    real: bytes
+    stat: os.stat_result | None
+    missing: tuple[bytes, ...]
+    verdict: Allow | Ask

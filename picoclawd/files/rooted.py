@@ -8,7 +8,6 @@ import errno
 import os
 import stat as stat_bits
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Self
 
 import msgspec
@@ -16,7 +15,7 @@ import msgspec
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import linux, paths, placing
-from picoclawd.files.handles import Held, OpenDirectory, OpenFile, Place, kind_of
+from picoclawd.files.handles import Foreseen, Held, OpenDirectory, OpenFile, Place, kind_of
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import Roots, WsPath
 from picoclawd.files.placing import Base, Spot
@@ -36,16 +35,6 @@ _MOVED = frozenset({Slug.PROTECTED_PATH, Slug.OUTSIDE_WORKSPACE})
 _ACTIONS = {Access.READ: "read", Access.READ_OR_ASK: "read", Access.LIST: "list", Access.WRITE: "write"}
 
 _Find = Callable[[Base, bytes], Spot]
-
-
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """What a write would find, with nothing created: the real path of the name, what is there, and the verdict."""
-
-    real: bytes
-    stat: os.stat_result | None
-    missing: tuple[bytes, ...]
-    verdict: Allow | Ask
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -141,16 +130,10 @@ class Rooted:
         except OSError:
             return None
         try:
-            real, verdict = self._judge_real(request, linux.fd_path(fd))
-            found = os.fstat(fd)
-            _check_kind(request, found.st_mode)
+            real, verdict, found = self._look_at(request, fd)
         except Fault as fault:
-            os.close(fd)
             if fault.slug in _MOVED:
                 return None  # it may only have been moved just now: `open_file` looks again
-            raise
-        except BaseException:
-            os.close(fd)
             raise
         return OpenFile(fd, found, real, strictest(asked, verdict))
 
@@ -237,19 +220,24 @@ class Rooted:
         for last in (*[False] * _MOVED_TRIES, True):
             fd, reached = self._reach(request, flags)
             try:
-                real, verdict = self._judge_real(request, linux.fd_path(fd))
-                found = os.fstat(fd)
-                _check_kind(request, found.st_mode)
+                real, verdict, found = self._look_at(request, fd)
             except Fault as fault:
-                os.close(fd)
                 if last or fault.slug not in _MOVED:
                     raise
-            except BaseException:
-                os.close(fd)
-                raise
             else:
                 return fd, found, real, strictest(strictest(asked, reached), verdict)
         raise AssertionError("the last try answers or raises")
+
+    def _look_at(self, request: _Request, fd: int) -> tuple[bytes, Allow | Ask, os.stat_result]:
+        """Real path, verdict and stat of what was opened; where it raises, `fd` is closed."""
+        try:
+            real, verdict = self._judge_real(request, linux.fd_path(fd))
+            found = os.fstat(fd)
+            _check_kind(request, found.st_mode)
+        except BaseException:
+            os.close(fd)
+            raise
+        return real, verdict, found
 
     def _reach(self, request: _Request, flags: int) -> tuple[int, Allow | Ask]:
         path = request.path

@@ -254,9 +254,7 @@ class Contents:
             data = _read_whole(fd, status.st_size)
             trusted = self._trust.settles(status, taken_ns) and self._trust.facts(os.fstat(fd)) == facts
             if is_binary(data):
-                return Text(
-                    b"", None, facts, trusted, kinds.sniff_binary(data[: limits.BINARY_SNIFF_BYTES]) is not None
-                )
+                return Text(b"", None, facts, trusted, kinds.is_readable(data[: limits.BINARY_SNIFF_BYTES]))
             return Text(data, encoding_of(data), facts, trusted)
         except OSError as exc:
             return _trouble(exc)

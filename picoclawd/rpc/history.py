@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.paths import WsPath
 from picoclawd.files.threads import Lane
 from picoclawd.history.query import Filter
 from picoclawd.history.records import Version
@@ -17,6 +18,7 @@ from picoclawd.rpc.rows import Answer, Caller, House, Row
 from picoclawd.text import display, gitpatch
 from picoclawd.text.blame import blame
 from picoclawd.tools._spec import PathBytesParam
+from picoclawd.workspace import recorded
 from picoclawd.workspace.journal import name_of
 from picoclawd.workspace.moments import moment_ns
 
@@ -30,16 +32,17 @@ class OutcomeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     op: Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="What the call had in `_meta.op`.")]
 
 
-class DiffParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Parameters of history.diff: whose changes."""
+class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whose changes are meant: a task's, a session's, or all since a time; `path` narrows them to one file."""
 
     task_id: str | UnsetType = UNSET
     session_id: str | UnsetType = UNSET
     from_: (
-        Annotated[str, msgspec.Meta(description="From this local time on: a date, a date and a time, ISO 8601.")]
+        Annotated[str, msgspec.Meta(description="All since this local time: a date, a date and a time, ISO 8601.")]
         | UnsetType
     ) = msgspec.field(default=UNSET, name="from")
     path: str | UnsetType = UNSET
+    path_bytes: PathBytesParam | UnsetType = UNSET
 
 
 class PathParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,23 +52,46 @@ class PathParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     path_bytes: PathBytesParam | UnsetType = UNSET
 
 
+async def filter_of(house: House, method: str, chosen: Chosen) -> Filter:
+    """The changes that are meant. Raises: invalid_params."""
+    given = [each for each in (chosen.task_id, chosen.session_id, chosen.from_) if each is not UNSET]
+    if len(given) != 1:
+        raise Fault(Slug.INVALID_PARAMS, f"{method} takes one of `task_id`, `session_id` and `from`.", path="$")
+    path = path_of(house, chosen)
+    return Filter(
+        paths=None if path is None else [await _name_at(house, path)],
+        task_id=None if chosen.task_id is UNSET else chosen.task_id,
+        session_id=None if chosen.session_id is UNSET else chosen.session_id,
+        from_ns=None if chosen.from_ is UNSET else moment_ns(chosen.from_, "from"),
+    )
+
+
+def path_of(house: House, chosen: Chosen) -> WsPath | None:
+    """The file that is meant, if one is. Raises: invalid_path."""
+    if chosen.path is UNSET and chosen.path_bytes is UNSET:
+        return None
+    path_bytes = None if chosen.path_bytes is UNSET else chosen.path_bytes
+    return house.workspace.parse("" if chosen.path is UNSET else chosen.path, path_bytes)
+
+
+def _parsed(house: House, params: PathParams) -> WsPath:
+    return house.workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
+
+
+async def _name_at(house: House, path: WsPath) -> bytes:
+    """What history calls the file, which need not exist."""
+    return await house.workspace.threads.run(Lane.READ, recorded.name_at, house.workspace.rooted, path)
+
+
 async def _outcome(house: House, caller: Caller, params: OutcomeParams) -> Answer:
-    history = _history(house)
+    history = house.workspace.journal.required("history")
     found = await house.workspace.threads.run(Lane.READ, history.outcome, params.op)
     return {"op": params.op, "outcome": found}
 
 
-async def _diff(house: House, caller: Caller, params: DiffParams) -> Answer:
-    given = [each for each in (params.task_id, params.session_id, params.from_) if each is not UNSET]
-    if not given:
-        raise Fault(Slug.INVALID_PARAMS, "history.diff takes a `task_id`, a `session_id` or a `from`.", path="$")
-    wanted = Filter(
-        paths=None if params.path is UNSET else [_named(house, PathParams(path=params.path))],
-        task_id=None if params.task_id is UNSET else params.task_id,
-        session_id=None if params.session_id is UNSET else params.session_id,
-        from_ns=None if params.from_ is UNSET else moment_ns(params.from_, "from"),
-    )
-    files = await house.workspace.threads.run(Lane.READ, _patches, _history(house), wanted)
+async def _diff(house: House, caller: Caller, params: Chosen) -> Answer:
+    wanted = await filter_of(house, "history.diff", params)
+    files = await house.workspace.threads.run(Lane.READ, _patches, house.workspace.journal.required("history"), wanted)
     content = "".join(each.patch for each in files)
     data = [{"path": display.data_name(each.path)[0], "missing": each.missing} for each in files]
     return {"content": content, "display": None, "data": {"files": data}}
@@ -73,18 +99,17 @@ async def _diff(house: House, caller: Caller, params: DiffParams) -> Answer:
 
 async def _blame(house: House, caller: Caller, params: PathParams) -> Answer:
     workspace = house.workspace
-    path = workspace.parse(params.path, None if params.path_bytes is UNSET else params.path_bytes)
-    now = await workspace.reader.read(path, lambda file, size: file.read(_BLAMED_MAX_BYTES))
+    now = await workspace.reader.read(_parsed(house, params), lambda file, size: file.read(_BLAMED_MAX_BYTES))
     rows = await workspace.threads.run(
-        Lane.READ, _blamed, _history(house), name_of(workspace.root, now.real), now.found
+        Lane.READ, _blamed, house.workspace.journal.required("history"), name_of(workspace.root, now.real), now.found
     )
     shown = [f"{_who(row)}  {row['line']}" for row in rows]
     return {"content": "\n".join(shown), "display": None, "data": {"lines": rows}}
 
 
 async def _purge(house: House, caller: Caller, params: PathParams) -> Answer:
-    path = _named(house, params)
-    purged = await house.workspace.threads.run(Lane.HISTORY, _history(house).purge, path)
+    path = await _name_at(house, _parsed(house, params))
+    purged = await house.workspace.threads.run(Lane.HISTORY, house.workspace.journal.required("history").purge, path)
     return {"purged": purged}
 
 
@@ -144,23 +169,9 @@ def _who(row: dict[str, Any]) -> str:
     return f"{version:>7} {display.log_line(row['client'] or '-'):<16}"
 
 
-def _named(house: House, params: PathParams) -> bytes:
-    """What history calls the file; it need not exist."""
-    path_bytes = None if params.path_bytes is UNSET else params.path_bytes
-    path = house.workspace.parse(params.path, path_bytes)
-    return path.relative if path.relative else name_of(house.workspace.root, path.absolute)
-
-
-def _history(house: House) -> History:
-    history = house.workspace.journal.history
-    if history is None:
-        raise Fault(Slug.HISTORY_UNAVAILABLE, f"{house.workspace.journal.no_history}. See `picoclawctl doctor`.")
-    return history
-
-
 ROWS = (
     Row("outcome.get", "What became of a change that was named in `_meta.op`.", OutcomeParams, _outcome),
-    Row("history.diff", "Some changes as one patch for `git apply`.", DiffParams, _diff, operator_only=True),
+    Row("history.diff", "Some changes as one patch for `git apply`.", Chosen, _diff, operator_only=True),
     Row("history.blame", "Which change each line of a file comes from.", PathParams, _blame, operator_only=True),
     Row("history.purge", "Forget all versions of a path and below it.", PathParams, _purge, operator_only=True),
 )

@@ -3,32 +3,19 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files.threads import Lane
-from picoclawd.history.query import Filter
+from picoclawd.rpc.history import Chosen, filter_of, path_of
 from picoclawd.rpc.rows import Answer, Caller, House, Row
 from picoclawd.tools._call import view_of
 from picoclawd.tools._render import Renderer
 from picoclawd.tools._restored import answer_of
-from picoclawd.tools._spec import PathBytesParam
-from picoclawd.workspace import recorded
-from picoclawd.workspace.moments import moment_ns
 from picoclawd.workspace.restoring import Goal, Wish
 
 
-class UndoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Parameters of history.undo: whose changes; `path` narrows them to one file."""
+class UndoParams(Chosen, frozen=True, kw_only=True):
+    """Parameters of history.undo."""
 
-    task_id: str | UnsetType = UNSET
-    session_id: str | UnsetType = UNSET
-    from_: (
-        Annotated[str, msgspec.Meta(description="All since this local time: a date, a date and a time, ISO 8601.")]
-        | UnsetType
-    ) = msgspec.field(default=UNSET, name="from")
-    path: str | UnsetType = UNSET
-    path_bytes: PathBytesParam | UnsetType = UNSET
     force: Annotated[bool, msgspec.Meta(description="Undo also where somebody else changed the file since.")] = False
 
 
@@ -54,25 +41,12 @@ async def _undo(house: House, caller: Caller, params: UndoParams) -> Answer:
 async def _goal(house: House, caller: Caller, params: UndoParams) -> Goal:
     """What is to be undone. Raises: invalid_params, unknown_session, unknown_task."""
     workspace = house.workspace
-    given = [each for each in (params.task_id, params.session_id, params.from_) if each is not UNSET]
-    if len(given) != 1:
-        raise Fault(Slug.INVALID_PARAMS, "history.undo takes one of `task_id`, `session_id` and `from`.", path="$")
-    path = None
-    if params.path is not UNSET or params.path_bytes is not UNSET:
-        path_bytes = None if params.path_bytes is UNSET else params.path_bytes
-        path = workspace.parse("" if params.path is UNSET else params.path, path_bytes)
-    if params.task_id is not UNSET:
-        return await workspace.restorer.of_task(caller.session.session_id, params.task_id, path)
-    paths = None
-    if path is not None:
-        paths = [await workspace.threads.run(Lane.READ, recorded.name_at, workspace.rooted, path)]
-    if params.session_id is not UNSET:
-        wanted, name = Filter(paths, session_id=params.session_id), f"session {params.session_id}"
-    else:
-        assert params.from_ is not UNSET
-        wanted, name = Filter(paths, from_ns=moment_ns(params.from_, "from")), f"all since {params.from_}"
+    wanted = await filter_of(house, "history.undo", params)
+    if wanted.task_id is not None:
+        return await workspace.restorer.of_task(caller.session.session_id, wanted.task_id, path_of(house, params))
+    name = f"all since {params.from_}" if wanted.session_id is None else f"session {wanted.session_id}"
     goal = await workspace.restorer.of_changes(wanted, name.encode("utf-8", "replace"))
-    if not goal.aims and params.session_id is not UNSET:
+    if not goal.aims and wanted.session_id is not None:
         raise Fault(
             Slug.UNKNOWN_SESSION,
             "no change of a session of this id is recorded: it changed nothing, or its time to be kept is over.",

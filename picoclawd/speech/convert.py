@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from picoclawd import limits
+from picoclawd import limits, programs
 from picoclawd.errors import Fault, Slug
-from picoclawd.speech import child
 from picoclawd.speech.engine import Job, not_installed
 from picoclawd.speech.kinds import FLAC
 
 _DEADLINE_S = 600.0
 _SOUND_MAX_S = 4 * 3600  # four hours are 200 MiB
 _OUTPUT_MAX_BYTES = 256 * limits.MIB
-_BOUNDS = child.Bounds(
+_BOUNDS = programs.Bounds(
     _DEADLINE_S,
     0,
     {
@@ -53,7 +52,7 @@ async def to_flac(job: Job, target: int) -> Job:
         raise not_installed(what, "apt install ffmpeg")
     job.tell("taking the sound out")
     argv = _argv(program, job.recording.demuxer)
-    ended = await child.run(argv, job.fd, job.environ, _BOUNDS, shown="ffmpeg", stdout=target)
+    ended = await programs.run(argv, job.fd, job.environ, _BOUNDS, shown="ffmpeg", stdout=target)
     size = os.fstat(target).st_size
     if ended.status != 0 or not size:
         raise Fault(

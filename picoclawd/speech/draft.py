@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
+from picoclawd import programs
 from picoclawd.errors import Fault, Slug
-from picoclawd.speech import child, convert, kinds
+from picoclawd.speech import convert, kinds
 from picoclawd.speech.engine import DEADLINE_S, INSTALL, TEXT_MAX_CHARS, Job, Transcript, not_installed
 from picoclawd.speech.worker import HEARD_MAX_S
 
 COMMAND = (sys.executable, "-I", "-m", "picoclawd.speech.worker")
 
 _DECODED = frozenset({kinds.FLAC, kinds.MP3, kinds.VORBIS, kinds.WAV})  # what miniaudio knows
-_BOUNDS = child.Bounds(DEADLINE_S, 4 * TEXT_MAX_CHARS, {resource.RLIMIT_CORE: 0})  # the worker bounds itself further
+_BOUNDS = programs.Bounds(DEADLINE_S, 4 * TEXT_MAX_CHARS, {resource.RLIMIT_CORE: 0})  # the worker bounds itself further
 
 
 async def transcribe(job: Job) -> Transcript:
@@ -32,7 +33,7 @@ async def transcribe(job: Job) -> Transcript:
 
 async def _listen(job: Job) -> Transcript:
     said = _Said(job.tell)
-    ended = await child.run(COMMAND, job.fd, job.environ, _BOUNDS, shown="pocketsphinx", seen=said.take)
+    ended = await programs.run(COMMAND, job.fd, job.environ, _BOUNDS, shown="pocketsphinx", seen=said.take)
     if said.missing:
         raise not_installed(f"{job.shown} was not transcribed: the library {said.missing} is not installed", INSTALL)
     if said.cut is None or ended.status != 0:

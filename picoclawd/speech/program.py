@@ -8,13 +8,13 @@ both cases: a regular file, in which it can seek.
 import os
 import shutil
 
+from picoclawd import programs
 from picoclawd.errors import Fault, Slug
-from picoclawd.speech import child
 from picoclawd.speech.engine import DEADLINE_S, TEXT_MAX_CHARS, Command, Job, Transcript
 
 AUDIO = "{audio}"
 _STDIN_NAME = "/dev/fd/0"
-_BOUNDS = child.Bounds(DEADLINE_S, TEXT_MAX_CHARS, {})  # a model may want any memory; the person chose the program
+_BOUNDS = programs.Bounds(DEADLINE_S, TEXT_MAX_CHARS, {})  # a model may want any memory; the person chose the program
 
 
 async def transcribe(command: Command, job: Job) -> Transcript:
@@ -31,7 +31,7 @@ async def transcribe(command: Command, job: Job) -> Transcript:
     job.tell(f"waiting for {name}")
     argv = [path, *(argument.replace(AUDIO, _STDIN_NAME) for argument in arguments)]
     os.lseek(job.fd, 0, os.SEEK_SET)
-    ended = await child.run(argv, job.fd, job.environ, _BOUNDS, shown=name)
+    ended = await programs.run(argv, job.fd, job.environ, _BOUNDS, shown=name)
     if ended.status != 0 and not ended.overflowed:
         raise Fault(
             Slug.IO_ERROR,

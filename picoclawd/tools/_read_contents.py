@@ -17,7 +17,6 @@ from picoclawd.text.rows import Row, RowPage
 from picoclawd.tools._heard import Heard
 from picoclawd.tools._read_files import FileParam, Image
 
-_NO_READER = frozenset({Kind.AUDIO, Kind.VIDEO})
 _HEADED = frozenset({"page", "slide", "cell"})  # units of several lines, each with a line above it that names it
 _READABLE = Mark(0, b"", Kind.READABLE, "text")
 
@@ -145,17 +144,10 @@ Content = Text | Document | Speech
 def mark_of(head: bytes, entry: FileParam, path: WsPath) -> Mark | None:
     """Which reader a file is for that begins with `head`; None for text that is shown by row.
 
-    Raises: reader_not_installed, binary_file.
+    Raises: binary_file.
     """
     as_bytes = NextCall("read_file", {"path": path.given, "mode": "bytes"})
     mark = kinds.sniff(head, paths.split(path.absolute)[1])
-    if mark is not None and mark.kind in _NO_READER:
-        raise Fault(
-            Slug.READER_NOT_INSTALLED,
-            f"{path.given} is a {mark.words}, and this daemon has no reader for it. "
-            'read_file with mode="bytes" shows its bytes.',
-            next_call=as_bytes,
-        )
     if mark is kinds.TABLE and entry.around is not UNSET:
         return None  # rows that a search found: lines of the file
     if mark is not None:

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import trio
 
 from picoclawd import limits
+from picoclawd.errors import Fault
 from picoclawd.files import paths
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.changes import Difference
+from picoclawd.index.ground import Ground
 from picoclawd.index.listing import Kind
 from picoclawd.workspace.events import OUTSIDE, Action, Change, Feed
 
@@ -43,6 +45,7 @@ class Announcer:
     def __init__(self, rooted: Rooted, threads: Threads, feed: Feed) -> None:
         self._rooted = rooted
         self._threads = threads
+        self._ground = Ground(rooted.root_fd)  # which goes through no link: nothing outside is looked at
         self._feed = feed
         self._lock = threading.Lock()
         self._seen: OrderedDict[bytes, Seen | None] = OrderedDict()
@@ -142,10 +145,17 @@ class Announcer:
 
     def _stat(self, relative: bytes) -> Seen | None:
         """The file as it is now; None where there is none."""
+        directory, name = paths.split(relative)
         try:
-            found = os.stat(relative, dir_fd=self._rooted.root_fd, follow_symlinks=False)
+            fd = self._ground.open(directory)
+        except (OSError, Fault):
+            return None
+        try:
+            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         except OSError:
             return None
+        finally:
+            os.close(fd)
         return (found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def _remember(self, relative: bytes, seen: Seen | None) -> None:

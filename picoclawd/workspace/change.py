@@ -13,12 +13,12 @@ from typing import Any, Literal
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.files import stamps
-from picoclawd.files.handles import Place
+from picoclawd.files.handles import Foreseen, Place
 from picoclawd.files.locks import LockKey, LockTable
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import WsPath, below
 from picoclawd.files.policy import Access, Allow, Ask
-from picoclawd.files.rooted import Foreseen, Rooted
+from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.history.records import Action
 from picoclawd.text import diff
@@ -36,7 +36,6 @@ from picoclawd.workspace.sessions import Session
 from picoclawd.workspace.tasks import Task
 
 _KEY_TRIES = 16  # each means that the path was re-pointed between resolving and locking: somebody does it on purpose
-_ASKED_MAX = 3  # each means that the file changed while a person was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,6 @@ class Changer:
         `compute` and the commit raise.
         """
         granted = request.granted
-        asked = 0
         for _ in range(_KEY_TRIES):
             self._check_open()
             key = self._rooted.key_at_hand(request.path)
@@ -141,9 +139,6 @@ class Changer:
             if isinstance(outcome, Changed):
                 return self._told(request, outcome)
             if outcome is not None:
-                asked += 1
-                if asked > _ASKED_MAX:
-                    break
                 granted = await self._confirmations.wait(outcome)
         raise Fault(
             Slug.PATH_BUSY,
@@ -215,11 +210,9 @@ class Changer:
         plan = self._plan(request, old, compute)
         if request.dry_run or isinstance(plan, Keep):
             return _foreseen(old, plan)
-        question = self._question(request, foreseen.verdict, old, plan)
-        if question is not None and granted is None:
+        question = self._unanswered(request, foreseen.verdict, old, plan, granted)
+        if question is not None:
             return question
-        if question is not None and granted is not None:
-            granted.check_again(question)
         self._rooted.place(request.path, Access.WRITE, make_parents=True).close()
         return None
 
@@ -230,11 +223,9 @@ class Changer:
         plan = self._plan(request, old, compute)
         if request.dry_run or isinstance(plan, Keep):
             return _foreseen(old, plan)
-        question = self._question(request, place.verdict, old, plan)
-        if question is not None and granted is None:
+        question = self._unanswered(request, place.verdict, old, plan, granted)
+        if question is not None:
             return question
-        if question is not None and granted is not None:
-            granted.check_again(question)
         approval = None if granted is None else granted.request_id
         try:
             return self._apply(request, place, old, plan, approval)
@@ -248,6 +239,16 @@ class Changer:
         if request.cancelled():
             raise Fault(Slug.CANCELLED, "cancelled before anything was written.")
         return plan
+
+    def _unanswered(
+        self, request: Request, verdict: Allow | Ask, old: Old, plan: Plan, granted: Granted | None
+    ) -> Question | None:
+        """What a person must be asked before this goes on. Raises: conflict where the answer was for something else."""
+        question = self._question(request, verdict, old, plan)
+        if question is None or granted is None:
+            return question
+        granted.check_again(question)
+        return None
 
     def _question(self, request: Request, verdict: Allow | Ask, old: Old, plan: Plan) -> Question | None:
         """What a person must confirm; None where nobody needs to be asked."""

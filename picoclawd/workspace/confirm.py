@@ -3,11 +3,10 @@
 A request outlives the call that waits for it: an identical call within ten minutes joins it, or uses its answer, once.
 """
 
-import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,13 +20,12 @@ from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.ancestry import ReadProcess, ancestors, read_process
 from picoclawd.workspace.audit import Approval
 from picoclawd.workspace.events import Feed
-from picoclawd.workspace.questions import Answer, Granted, Question, Settings, digest_of
+from picoclawd.workspace.questions import Answer, Granted, Question, Settings, digest_of, shown_params
 
 REQUEST_VALID_S = 600.0  # a person may be at lunch, but an old question should not take effect tomorrow
 GRANT_VALID_S = 1800.0  # of an answer for a whole task
 PENDING_MAX = 16  # unanswered requests of a session: more than anybody reads
 KEPT_BYTES_MAX = 64 * limits.MIB  # of all requests together: each keeps its call, which may be a large one
-SHOWN_MAX_CHARS = 32 * limits.KIB  # of one text in a listed call; what is cut is counted and hashed
 
 
 @dataclass(slots=True, eq=False)
@@ -349,7 +347,7 @@ class Confirmations:
             "method": question.method,
             "call": call_line(question.method, question.params, question.target.path),
             "path": display.data_name(question.target.path)[0],
-            "params": _shown(question.params),
+            "params": shown_params(question.params),
             "diff": question.diff,
             "reason": question.reason,
             "answers": list(question.answers()),
@@ -389,16 +387,3 @@ def _refusal(request: _Request) -> Fault:
             return Fault(Slug.CANCELLED, "the session ended before anybody answered. Nothing was done.")
         case _:
             return _denied(request.question, "the person denied it")
-
-
-def _shown(value: Any) -> Any:
-    """A call's parameters for a person: whole, but for texts so long that nobody would read them to the end."""
-    if isinstance(value, str) and len(value) > SHOWN_MAX_CHARS:
-        left_out = len(value) - SHOWN_MAX_CHARS
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{value[:SHOWN_MAX_CHARS]}… [{left_out} more characters; sha256 of the whole text {digest}]"
-    if isinstance(value, Mapping):
-        return {key: _shown(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shown(each) for each in value]
-    return value

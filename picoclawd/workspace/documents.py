@@ -17,13 +17,12 @@ from typing import Any
 
 import trio
 
-from picoclawd import limits
+from picoclawd import limits, programs
 from picoclawd.documents.kinds import Kind, Mark
 from picoclawd.documents.units import Found, Wanted, from_json
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.files import paths, stamps
 from picoclawd.files.handles import OpenFile
-from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import WsPath
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
@@ -37,9 +36,10 @@ DEADLINE_S = 20.0  # of one worker, its 10 s of the processor included: a slow d
 IMAGE_FILE_MAX_BYTES = 10 * limits.MIB
 CACHE_MAX_BYTES = 32 * limits.MIB
 
-_REAP_S = 5.0  # for the kernel to end a process that was killed
 _ANSWER_MAX_BYTES = 16 * limits.MIB  # 1 MiB of characters, each at its longest in JSON, and a picture
 _ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8", "PATH": os.defpath}
+_BOUNDS = programs.Bounds(DEADLINE_S, _ANSWER_MAX_BYTES, {})  # the worker bounds itself further
+_OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
 _OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)  # how libraries end where they get none
 
 
@@ -115,66 +115,24 @@ class Documents:
 
     async def _work(self, path: WsPath, mark: Mark, opened: OpenFile, wanted: Wanted) -> Found:
         request = {"kind": mark.kind, "fd": opened.fd, "windows": wanted.windows, "max_chars": wanted.max_chars}
+        argv = (*self._command, json.dumps({**request, "name": wanted.name}))
         self._started += 1
-        answer, status = await run_worker(
-            (*self._command, json.dumps({**request, "name": wanted.name})), opened.fd, path.given
-        )
-        if status is None:
-            raise _failed(path, mark, Slug.TIMEOUT, f"reading it took more than {DEADLINE_S:.0f} s")
-        if status != 0:
-            raise _failed(path, mark, *_why_died(status))
-        result: dict[str, Any] = json.loads(answer)
+        try:
+            ended = await programs.run(
+                argv, subprocess.DEVNULL, _ENVIRONMENT, _BOUNDS, shown="its reader", pass_fds=(opened.fd,)
+            )
+        except Fault as fault:
+            if fault.slug is not Slug.TIMEOUT:
+                raise
+            raise _failed(path, mark, Slug.TIMEOUT, f"reading it took more than {DEADLINE_S:.0f} s") from fault
+        if ended.overflowed:
+            raise _failed(path, mark, Slug.TOO_LARGE, "its reader answered with more than can be sent")
+        if ended.status != 0:
+            raise _failed(path, mark, *_why_died(ended.status))
+        result: dict[str, Any] = json.loads(ended.output)
         if "error" in result:
             raise _failed(path, mark, Slug(result["error"]), result["reason"])
         return from_json(result["found"])
-
-
-async def run_worker(argv: tuple[str, ...], fd: int, given: str) -> tuple[bytes, int | None]:
-    """Run a worker that gets `fd`; what it wrote, and its status: None where it was too slow, and was killed.
-
-    Raises: io_error.
-    """
-    try:
-        process = await trio.lowlevel.open_process(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(fd,),
-            env=_ENVIRONMENT,
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise as_fault(error, "read", given) from error
-    try:
-        with trio.move_on_after(DEADLINE_S):
-            answer = await _output(process)
-            return answer, await process.wait()
-        return b"", None
-    finally:
-        await _end(process)
-
-
-async def _output(process: trio.Process) -> bytes:
-    assert process.stdout is not None
-    answer = bytearray()
-    while chunk := await process.stdout.receive_some(limits.MIB):
-        answer += chunk
-        if len(answer) > _ANSWER_MAX_BYTES:
-            process.kill()
-            break
-    return bytes(answer)
-
-
-async def _end(process: trio.Process) -> None:
-    """Kill this very process if it still runs, and close its pipe."""
-    with trio.CancelScope(deadline=trio.current_time() + _REAP_S, shield=True):
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        if process.stdout is not None:
-            await process.stdout.aclose()
 
 
 def _why_died(status: int) -> tuple[Slug, str]:

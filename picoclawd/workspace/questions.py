@@ -7,10 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import display
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.tasks import Task
+
+SHOWN_MAX_CHARS = 32 * limits.KIB  # of one text in a listed call; what is cut is counted and hashed
 
 Answer = Literal["once", "task", "deny"]
 Mode = Literal["ask", "allow", "deny"]
@@ -93,3 +96,16 @@ class Granted:
 def digest_of(canonical: bytes) -> str:
     """The digest by which a call is known."""
     return hashlib.sha256(canonical).hexdigest()
+
+
+def shown_params(value: Any) -> Any:
+    """A call's parameters for a person: whole, but for texts so long that nobody would read them to the end."""
+    if isinstance(value, str) and len(value) > SHOWN_MAX_CHARS:
+        left_out = len(value) - SHOWN_MAX_CHARS
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{value[:SHOWN_MAX_CHARS]}… [{left_out} more characters; sha256 of the whole text {digest}]"
+    if isinstance(value, Mapping):
+        return {key: shown_params(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown_params(each) for each in value]
+    return value

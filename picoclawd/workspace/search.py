@@ -294,7 +294,7 @@ def miss_binary(missed: Missed, *, is_document: bool) -> None:
 
 def is_document(fd: int) -> bool:
     """Whether a binary file is of a kind that read_files can read. Raises: OSError."""
-    return kinds.sniff_binary(os.pread(fd, limits.BINARY_SNIFF_BYTES, 0)) is not None
+    return kinds.is_readable(os.pread(fd, limits.BINARY_SNIFF_BYTES, 0))
 
 
 def miss(missed: Missed, trouble: Trouble) -> None:

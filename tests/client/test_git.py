@@ -1,4 +1,3 @@
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -7,8 +6,12 @@ import pytest
 from picoclawd.client.failures import Failure
 from picoclawd.client.git import WorkTree
 from picoclawd.text import gitpatch
+from tests.conftest import needs
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+@pytest.fixture(autouse=True)
+def _git() -> None:
+    needs("git")
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,4 @@
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from picoclawd.client.main import main
 from picoclawd.text import gitpatch
 from tests.client.fake import FakeDaemon
 from tests.client.past import Past, version
+from tests.conftest import needs
 
 PATCH = gitpatch.file_patch("a.txt", b"old\n", b"new\n")
 
@@ -71,8 +71,7 @@ def test_no_change_is_said(patched: FakeDaemon, capsys: pytest.CaptureFixture[st
 @pytest.fixture
 def repository(patched: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The workspace is a repository that holds what the patch made."""
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
+    needs("git")
     root = tmp_path / "ws"
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

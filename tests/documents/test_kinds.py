@@ -2,7 +2,7 @@
 
 import pytest
 
-from picoclawd.documents.kinds import Kind, sniff
+from picoclawd.documents.kinds import Kind, is_readable, sniff
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,7 @@ from picoclawd.documents.kinds import Kind, sniff
         (b"\x89PNG\r\n\x1a\n\0\0", Kind.IMAGE),
         (b"\xff\xd8\xff\xe0\0\x10JFIF\0", Kind.IMAGE),
         (b"RIFF\x10\0\0\0WEBPVP8 ", Kind.IMAGE),
-        (b"RIFF\x10\0\0\0WAVEfmt ", Kind.AUDIO),
-        (b"\0\0\0\x18ftypisom", Kind.VIDEO),
+        (b"\0\0\0\x18ftypavif", Kind.IMAGE),
         (b"PK\x03\x04\x14\0\0\0\x08\0[Content_Types].xml", Kind.OFFICE),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", Kind.OLE),
     ],
@@ -38,3 +37,10 @@ def test_the_name_tells_a_table_from_other_text() -> None:
 )
 def test_a_text_and_unknown_bytes_are_no_document(head: bytes) -> None:
     assert sniff(head, b"x") is None
+
+
+def test_recordings_are_no_documents_and_are_read_all_the_same() -> None:
+    for head in (b"RIFF\x10\0\0\0WAVEfmt ", b"\0\0\0\x18ftypisom"):
+        assert sniff(head, b"x") is None
+        assert is_readable(head)
+    assert not is_readable(b"\0\0\0\0")

@@ -13,17 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import needs
 from tests.e2e.daemon import Client, Daemon
 
 DEADLINE_S = 30.0
-
-
-def need(daemon: Daemon, *methods: str) -> None:
-    """Skip where the daemon has no such method yet."""
-    with daemon.operator() as person:
-        there = {row["name"] for row in person.call("rpc.discover")["methods"]}
-    if missing := set(methods) - there:
-        pytest.skip(f"the daemon has no {', '.join(sorted(missing))} yet")
 
 
 def soon(holds: Callable[[], Any]) -> Any:
@@ -135,8 +128,7 @@ def test_whom_each_line_comes_from_and_who_is_there(tmp_path: Path) -> None:
 
 
 def test_a_task_is_one_patch_that_git_applies_and_one_commit(tmp_path: Path) -> None:
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
+    needs("git")
     who = {f"GIT_{role}_{key}": "x@example.org" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
     env = {**who, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     with Daemon(tmp_path, env=env) as daemon:
@@ -173,7 +165,6 @@ def test_a_task_is_one_patch_that_git_applies_and_one_commit(tmp_path: Path) -> 
         done = daemon.control("diff", "--task", task, "--commit", "-m", "count")
         assert done.returncode == 0, done.stderr
         assert git("show", "--format=%s", "--name-only").split() == ["count", "kept.txt", "neu/drei.txt"]
-        need(daemon, "file_history")
         bob_session = bob.call("session.info")["session_id"]
         daemon.write("other.txt", "another\nline\n")
         done = daemon.control("diff", "--session", bob_session, "--commit")
@@ -184,7 +175,6 @@ def test_a_task_is_one_patch_that_git_applies_and_one_commit(tmp_path: Path) -> 
 
 def test_history_lists_and_purge_forgets(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
-        need(daemon, "file_history")
         ada, task = agent(daemon, "ada", "write")
         bob, _ = agent(daemon, "bob")
         ada.call("write_file", path="d/a.txt", content="1\n")
@@ -211,7 +201,6 @@ def test_history_lists_and_purge_forgets(tmp_path: Path) -> None:
 
 def test_restore_brings_back_a_version_and_a_task(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
-        need(daemon, "file_history", "restore_file")
         path = daemon.write("a.txt", "0\n")
         ada, task = agent(daemon, "ada", "count")
         for number in range(3):
@@ -232,7 +221,6 @@ def test_restore_brings_back_a_version_and_a_task(tmp_path: Path) -> None:
 
 def test_undo_goes_back_step_by_step(tmp_path: Path) -> None:
     with Daemon(tmp_path, {"daemon.approvals": {"mode": "allow"}}) as daemon:
-        need(daemon, "file_history", "restore_file", "remove_file", "history.undo")
         path, gone = daemon.write("a.txt", "0\n"), daemon.write("gone.txt", "dear\n")
         ada, _ = agent(daemon, "ada", "count")
         ada.call("edit_file", path="a.txt", old_text="0", new_text="1")
@@ -258,7 +246,6 @@ def test_undo_goes_back_step_by_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", ["task", "session", "last"])
 def test_undo_takes_back_all_of_a_task_a_session_or_some_minutes(tmp_path: Path, which: str) -> None:
     with Daemon(tmp_path) as daemon:
-        need(daemon, "file_history", "restore_file", "history.undo")
         path = daemon.write("a.txt", "0\n")
         ada, task = agent(daemon, "ada", "count")
         ada.call("edit_file", path="a.txt", old_text="0", new_text="1")

@@ -1,4 +1,4 @@
-"""Run a program on a recording: bounded in time, memory and output, and ended with all that it started."""
+"""Run a program on a file: bounded in time, memory and output, and ended with all that it started."""
 
 import os
 import resource

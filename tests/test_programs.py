@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import trio
 
+from picoclawd import programs
 from picoclawd.errors import Fault, Slug
-from picoclawd.speech import child
-from picoclawd.speech.child import Bounds, Ended
+from picoclawd.programs import Bounds, Ended
 
 WAIT_S = 30.0
 LOOSE = Bounds(WAIT_S, 100_000, {})
@@ -34,7 +34,7 @@ def source(tmp_path: Path) -> Iterator[int]:
 
 
 async def python(source: int, code: str, bounds: Bounds = LOOSE, environ: dict[str, str] | None = None) -> Ended:
-    return await child.run([sys.executable, "-c", code], source, environ or {}, bounds, shown="it")
+    return await programs.run([sys.executable, "-c", code], source, environ or {}, bounds, shown="it")
 
 
 def is_running(pid: int) -> bool:
@@ -73,7 +73,7 @@ async def test_cancelled_it_ends_with_what_it_started(source: int) -> None:
                 pids.extend(map(int, chunk.split()))
                 scope.cancel()
 
-            await child.run([sys.executable, "-c", FAMILY], source, {}, LOOSE, shown="it", seen=seen)
+            await programs.run([sys.executable, "-c", FAMILY], source, {}, LOOSE, shown="it", seen=seen)
     assert len(pids) == 2
     await until_gone(pids)
 
@@ -81,7 +81,7 @@ async def test_cancelled_it_ends_with_what_it_started(source: int) -> None:
 async def test_at_its_deadline_it_ends_and_that_is_said(source: int) -> None:
     pids: list[int] = []
     with pytest.raises(Fault, match="it did not finish within 3 s") as caught:
-        await child.run(
+        await programs.run(
             [sys.executable, "-c", FAMILY],
             source,
             {},
@@ -108,5 +108,5 @@ async def test_its_memory_is_bounded(source: int) -> None:
 
 async def test_what_does_not_start_is_a_fault(source: int, tmp_path: Path) -> None:
     with pytest.raises(Fault) as caught:
-        await child.run([str(tmp_path / "nothing")], source, {}, LOOSE, shown="it")
+        await programs.run([str(tmp_path / "nothing")], source, {}, LOOSE, shown="it")
     assert caught.value.slug in (Slug.NOT_FOUND, Slug.IO_ERROR)
