@@ -97,7 +97,8 @@ def parse(argv: "Sequence[str] | None") -> argparse.Namespace:
     if unknown:
         top.error(_unknown(args.command, unknown))
     if rest and not hasattr(args, "arguments"):
-        top.error(f"unrecognized arguments: {' '.join(rest)}")
+        words_left = " ".join(map(repr, rest))
+        top.error(f"{args.command} has no place for {words_left}: see `picoclawctl {args.command} -h`")
     if rest:
         args.arguments += rest
     return args

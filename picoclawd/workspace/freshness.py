@@ -236,14 +236,15 @@ def _fault(guard: Guard, file: File, what: str, excerpt: str = "", **data: Any) 
     where = ""
     if rows and not excerpt:
         where = f"rows {rows[0][0]} to {rows[-1][1]} of "
+    sha256 = file.sha256()
     other = "read_file" if guard.read_tool == "read_files" else "read_files"
     return Fault(
         Slug.NOT_FRESH,
         f"{guard.given}: {what} Nothing was written. Read {where}it with {guard.read_tool} or {other}, decide on what "
-        "it holds now, then call again (or pass this error's sha256 as if_match, if you know these bytes).",
+        f"it holds now, then call again (or, if you know these bytes, with if_match={sha256}).",
         excerpt=excerpt,
         next_call=_next_call(guard),
-        sha256=file.sha256(),
+        sha256=sha256,
         **data,
     )
 
