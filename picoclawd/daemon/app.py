@@ -13,8 +13,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
+import msgspec
 import trio
 
 from picoclawd.daemon import log as daemon_log
@@ -49,8 +49,7 @@ _PRUNE_INTERVAL_S = 3600.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What the command line asks for; None where an option was not given."""
 
     config: str | None

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,8 +35,7 @@ FAMILY = frozenset(
 FILTER_KEYS = ("filter_sensitive_data", "filter_min_length")
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """A usable configuration, the file it came from (None: built-in defaults), and what to tell the person."""
 
     config: Config

@@ -4,7 +4,8 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.daemon.instance import Instance
 from picoclawd.files import state
@@ -13,8 +14,7 @@ from picoclawd.rpc.method import Role
 from picoclawd.rpc.server import Door
 
 
-@dataclass(frozen=True, slots=True)
-class Doors:
+class Doors(msgspec.Struct, frozen=True):
     """The sockets that the server listens on."""
 
     listening: tuple[Door, ...]

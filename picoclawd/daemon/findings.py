@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from picoclawd.daemon.suggest import CLOSE, LOOSE, nearest
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFault:
+class ConfigFault(msgspec.Struct, frozen=True):
     """One thing wrong. `path` is its JSON path (`tools.read_file.mode`), a variable's or the file's name;
     `nearest` is the JSON path of the valid key that was probably meant."""
 

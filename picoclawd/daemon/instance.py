@@ -4,7 +4,8 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.daemon import config_file
@@ -19,8 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 BASENAME_CHARS_MAX = 32  # of a derived name: leaves room for the rest of the socket's path
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(msgspec.Struct, frozen=True):
     """One daemon's own places. All paths are absolute; `workspace` is the real path of an existing directory.
 
     `operator_socket` is None where the configuration turns it off. A socket is `configured` when its place was named

@@ -1,7 +1,8 @@
 """Tell by its content which reader a document is for: a reader is added here first. `speech.kinds` tells recordings."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from picoclawd.speech.kinds import recording
 from picoclawd.text import encodings
@@ -18,8 +19,7 @@ class Kind(StrEnum):
     READABLE = "readable"  # a text that is asked to be rendered
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """Bytes at a place near the start, and what begins with them, in words."""
 
     place: int

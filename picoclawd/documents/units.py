@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from picoclawd import limits
 from picoclawd.errors import Slug
 
@@ -23,8 +25,7 @@ class Unreadable(Exception):
         self.slug = slug
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which units to read: `windows` are (first, past the last), ascending and apart; about `max_chars` of text."""
 
     windows: tuple[tuple[int, int], ...]
@@ -41,8 +42,7 @@ class Wanted:
         return any(start <= number < stop for start, stop in self.windows)
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(msgspec.Struct, frozen=True):
     """An encoded picture, made small enough to look at."""
 
     mime: str
@@ -51,8 +51,7 @@ class Picture:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What was read: `units` are (number, text), ascending. `is_short`: some of what was wanted did not fit."""
 
     format: str

@@ -7,7 +7,8 @@ under the temporary name, and is dropped only when it is the very version that t
 import errno
 import os
 import stat
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -21,8 +22,7 @@ from picoclawd.files.temps import Temp
 _NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
-@dataclass(frozen=True, slots=True)
-class Displaced:
+class Displaced(msgspec.Struct, frozen=True):
     """The old version that the new file took the name from. `exchanged` is False for the weaker check-then-rename."""
 
     stamp: Stamp

@@ -8,6 +8,8 @@ import stat as stat_bits
 from dataclasses import dataclass
 from typing import Self
 
+import msgspec
+
 from picoclawd.files import linux, paths
 from picoclawd.files.policy import Allow, Ask
 
@@ -97,8 +99,7 @@ class Place(Held):
         return os.fstat(self.fd).st_nlink > 0 and linux.fd_path(self.fd) == paths.split(self.real)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Foreseen:
+class Foreseen(msgspec.Struct, frozen=True):
     """What a write would find, with nothing created: the real path of the name, what is there, and the verdict."""
 
     real: bytes

@@ -10,8 +10,9 @@ import fcntl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -34,8 +35,7 @@ _UNAVAILABLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True):
     """A lease that was asked for. `fd` was opened O_RDONLY and stays the caller's."""
 
     fd: int

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -14,8 +15,7 @@ from picoclawd.errors import Fault, Slug
 LockKey = tuple[int, int, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class LockStatistics:
+class LockStatistics(msgspec.Struct, frozen=True):
     """Who holds a place, for how long, how many wait for it, and how long the first of them has waited."""
 
     key: LockKey

@@ -4,7 +4,8 @@ Paths are normalised as text: `link/../x` is `x`, wherever `link` leads. So what
 """
 
 import functools
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -16,8 +17,7 @@ Roots = tuple[bytes, ...]
 _DIRECTORY_ENDS = frozenset({b"", b".", b".."})
 
 
-@dataclass(frozen=True, slots=True)
-class WsPath:
+class WsPath(msgspec.Struct, frozen=True):
     """A parsed path. `relative` is to the workspace (`b""` is the workspace itself), None outside of it.
 
     `given` is what the caller wrote, for messages. `absolute` is normalised, and spelled with the workspace's real

@@ -6,6 +6,8 @@ import stat as stat_bits
 from contextlib import suppress
 from dataclasses import dataclass
 
+import msgspec
+
 from picoclawd import limits
 from picoclawd.files import linux, paths
 from picoclawd.files.handles import Held
@@ -16,8 +18,7 @@ _NO_NAME = frozenset({b"", b".", b".."})
 _NEW_DIRECTORY_MODE = 0o755
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(msgspec.Struct, frozen=True):
     """A root descriptor with the resolver that opens below it."""
 
     fd: int

@@ -5,9 +5,10 @@ It knows the settings, never who asks: whether an `Ask` is put to anybody is dec
 """
 
 import functools
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar, TypeVar
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -45,23 +46,20 @@ class Access(Enum):
     WRITE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(msgspec.Struct, frozen=True):
     """The path may be used."""
 
     strictness: ClassVar = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """A person must be asked first; `reason` is for that question."""
 
     strictness: ClassVar = 1
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """The path may not be used; `reason` is a message for the caller, which names no path outside the roots."""
 
     strictness: ClassVar = 2
@@ -76,8 +74,7 @@ _Some = TypeVar("_Some", bound=Verdict)
 _ALLOW = Allow()
 
 
-@dataclass(frozen=True, slots=True)
-class PathRules:
+class PathRules(msgspec.Struct, frozen=True):
     """The settings that decide about paths: RE2 sources, and absolute, real, normalised paths.
 
     `restrict` and `allow_read_outside` are `restrict_to_workspace` and `allow_read_outside_workspace`; `own` are the

@@ -6,8 +6,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.files import linux
@@ -39,8 +40,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Probes:
+class Probes(msgspec.Struct, frozen=True):
     """What works in the workspace. On one that cannot be written, what needs a file is False.
 
     `timestamp_tick_ns` is the smallest step seen between two changes of a file's mtime, 0 where none was seen.

@@ -9,7 +9,8 @@ import fcntl
 import os
 import stat
 from contextlib import ExitStack
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import temps
@@ -19,8 +20,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PID_MAX_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class LockedFile:
+class LockedFile(msgspec.Struct, frozen=True):
     """A lock that is held until `release`, or the end of the process. The file is never unlinked."""
 
     fd: int

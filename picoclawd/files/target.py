@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.errors import Fault, Outcome, Slug
 from picoclawd.files.oserrors import as_fault
@@ -14,8 +15,7 @@ StillThere = Callable[[], bool]
 Keep = Callable[[bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """One name in one open directory. `name` is a single component; `given` is the path as the caller wrote it."""
 
     dir_fd: int
@@ -23,8 +23,7 @@ class Target:
     given: str
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(msgspec.Struct, frozen=True):
     """What a finished commit did.
 
     `stamp` is the new file's. `hardlinks` counts the file's other names: after a replace they hold the old content.

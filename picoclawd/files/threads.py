@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar, TypeVarTuple
 
+import msgspec
 import trio
 
 ResultT = TypeVar("ResultT")
@@ -22,8 +22,7 @@ class Lane(StrEnum):
     HISTORY = "history"
 
 
-@dataclass(frozen=True, slots=True)
-class LaneStatistics:
+class LaneStatistics(msgspec.Struct, frozen=True):
     """How many threads of a lane are at work, of how many, and how many calls wait for one."""
 
     threads: int

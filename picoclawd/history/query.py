@@ -1,7 +1,8 @@
 """Read versions and contents. Every function takes a connection for reading, and blocks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.history.blobs import Blobs
@@ -15,8 +16,7 @@ _PERMISSIONS = 0o777  # no set-id bit comes back with a content
 PATHS_MAX = 500  # in one question: SQLite takes 999 values at least
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """Which versions are wanted; what is None asks for nothing. Times are ns since 1970, `to_ns` exclusive.
 
     `before_version` is exclusive, for the next page.
@@ -30,8 +30,7 @@ class Filter:
     before_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(msgspec.Struct, frozen=True):
     """What some changes (a task's, a session's) did to one path: their first and last version there.
 
     The state to go back to is the content before `first`; `first.existed` False: there was no file. `others_after`
@@ -44,8 +43,7 @@ class Touched:
     others_after: Version | None
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(msgspec.Struct, frozen=True):
     """One state of a path in the order of time; `version` None is the state before the first recorded change.
 
     `exists` False: there was no file. `content` None: there was none, or it is not kept.
@@ -164,8 +162,7 @@ def trashed(db: Connection, number: int) -> Trashed | None:
     return None if row is None else Trashed(*row)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(msgspec.Struct, frozen=True):
     action: str
     existed: bool
     sha_before: bytes | None

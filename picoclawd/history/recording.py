@@ -2,8 +2,9 @@
 
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import Any, assert_never
+
+import msgspec
 
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.blobs import Blobs, Transaction
@@ -13,8 +14,7 @@ SENSITIVE = "it may hold secrets: such files are never kept"
 _NOWHERE = "what was before is not kept, so what an append made of it is not either"
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """One content as the tables have it. No size: no file. No content: it is not to be kept."""
 
     size_bytes: int | None = None
@@ -27,8 +27,7 @@ class Image:
         return self.size_bytes is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """An intent with its hashes taken, in the caller's thread. `reason` says why a content is not to be kept."""
 
     intent: Intent

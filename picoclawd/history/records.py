@@ -1,7 +1,8 @@
 """The values that history speaks in: intents and outcomes on the way in, versions on the way out."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from picoclawd.files.stamps import Stamp
 
@@ -22,8 +23,7 @@ class HistoryError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True):
     """A file whose bytes are not at hand; `reason` says why it cannot be restored from here. `sha256` is hex."""
 
     size_bytes: int
@@ -31,8 +31,7 @@ class Unread:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(msgspec.Struct, frozen=True):
     """The bytes that an append puts behind what is there."""
 
     data: bytes
@@ -42,8 +41,7 @@ Before = bytes | Unread | None
 After = bytes | Unread | Addition | None
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(msgspec.Struct, frozen=True):
     """Who makes a change, with which tool, for which task, as the client says. None: not known."""
 
     session_id: str | None = None
@@ -53,8 +51,7 @@ class Author:
     objective: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(msgspec.Struct, frozen=True):
     """A change that is about to be made. `path` is relative to the workspace; `None` for a content is: no file.
 
     `stamp` is the file's before the change: it tells at a restart what bytes that are not kept cannot. Of a
@@ -71,8 +68,7 @@ class Intent:
     stamp: Stamp | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(msgspec.Struct, frozen=True):
     """A recorded intent. `undoable`: what was there before is kept, or nothing was; `reason` says why not."""
 
     version: int
@@ -81,16 +77,14 @@ class Begun:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Trashed:
+class Trashed(msgspec.Struct, frozen=True):
     """A removed file in the trash, by its name there."""
 
     name: bytes
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What became of an intent. Size and hash fill in what the intent could not know; `trashed` where it went."""
 
     applied: Applied
@@ -99,8 +93,7 @@ class Outcome:
     trashed: Trashed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(msgspec.Struct, frozen=True):
     """One recorded change. Sizes and hashes (hex) are None where there is no file, and hashes where none was taken.
 
     `restorable`: the state right after the change can be had, or, of a deletion, the file that it removed.

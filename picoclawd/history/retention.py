@@ -8,7 +8,8 @@ Plans are made on a reading connection; each step is one short job of the writer
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.errors import Fault
 from picoclawd.history import database, recording
@@ -27,8 +28,7 @@ _CROWDED = "it was dropped to make room: the history may keep no more"
 _PARTS = ("before", "after", "addition")
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(msgspec.Struct, frozen=True):
     """What a round of retention removed. `stripped` rows lost a content and stay."""
 
     versions: int
@@ -36,8 +36,7 @@ class Pruned:
     swept_files: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True):
     version: int
     path: bytes
     session_id: str | None

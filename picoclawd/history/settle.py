@@ -1,9 +1,10 @@
 """After a crash: what an intent that was never finished came to, judged by what is on the disk."""
 
 import hashlib
-from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
+
+import msgspec
 
 from picoclawd.files import stamps
 from picoclawd.files.stamps import Stamp
@@ -35,8 +36,7 @@ class Verdict(Enum):
                 assert_never(self)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenIntent:
+class OpenIntent(msgspec.Struct, frozen=True):
     """An intent without an outcome. `after`, and of an append `addition`, have their content, None where it is not
     kept."""
 

@@ -4,8 +4,9 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault
@@ -40,8 +41,7 @@ _GAP_NS = DAY_NS  # for so long a gap makes an unheard-of change unknown: client
 _REVISIONS_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryStatistics:
+class HistoryStatistics(msgspec.Struct, frozen=True):
     """`used_bytes` is what the store holds of its `max_bytes`: rows and contents. The trash may take as much again."""
 
     writer: WriterStatistics

@@ -8,7 +8,8 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -23,8 +24,7 @@ _SAVED = b".saved"  # an outside save that lost its name while a file was remove
 _COPY_BYTES = 1024 * 1024  # copied at a time
 
 
-@dataclass(frozen=True, slots=True)
-class InTrash:
+class InTrash(msgspec.Struct, frozen=True):
     """What lies in the trash under a version's number, and since when (ns)."""
 
     number: int

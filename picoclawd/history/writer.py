@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from picoclawd.history import database
 from picoclawd.history.blobs import Transaction
 from picoclawd.history.database import Connection
@@ -28,8 +30,7 @@ _RIDERS_MAX = 256  # then it is written, also when jobs keep coming
 _GROUP_MAX = 256  # jobs in one transaction: its log must stay small
 
 
-@dataclass(frozen=True, slots=True)
-class WriterStatistics:
+class WriterStatistics(msgspec.Struct, frozen=True):
     """`commits` are the durable ones, each one fsync; `group_max` the most jobs that shared one; `waiting` is now."""
 
     commits: int

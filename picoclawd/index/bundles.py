@@ -6,7 +6,8 @@ its end, so that no line reaches from one file into the next.
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.index.groups import Group
 from picoclawd.index.pattern import Encoding, encoding_of
@@ -47,8 +48,7 @@ def _has_long_line(text: bytes) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Joinable:
+class Joinable(msgspec.Struct, frozen=True):
     """A text that can be joined, and the facts of its file that prove it."""
 
     path: bytes

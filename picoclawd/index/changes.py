@@ -1,8 +1,9 @@
 """What came and went in the tree since somebody last asked: the source of `file.changed`, and of what is watched."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from picoclawd.index.listing import Kind, Listing, is_visible, kind_of
 
@@ -16,8 +17,7 @@ class Found(NamedTuple):
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """The visible entries that are there and were not, and the other way round: net, in no order.
 
     A file that became a directory is in both. `rules_changed`: some may have come or gone by an ignore rule or the

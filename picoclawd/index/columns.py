@@ -5,10 +5,11 @@ objects: 78,000 of them take 4 MB.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct, error
 from typing import overload
+
+import msgspec
 
 from picoclawd.index.groups import Group
 from picoclawd.index.trust import Facts
@@ -19,8 +20,7 @@ COLUMN_FILES_MAX = 1024  # of very small files
 COLUMNS_MAX = 16_384  # 128 MiB of matrix, for 4 GiB of text: what is beyond is read by every search
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(msgspec.Struct, frozen=True):
     """A file that was read for its trigrams. `is_text`: it is not binary; `is_document`: that, of a known kind."""
 
     path: bytes

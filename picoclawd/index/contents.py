@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+import msgspec
+
 from picoclawd import limits
 from picoclawd.documents import kinds
 from picoclawd.errors import Fault
@@ -39,8 +41,7 @@ class Trouble(Enum):
     LINK = "link"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """A file's bytes and their encoding: None for a binary file, which has a NUL in its first 8 KiB; `data` is empty
     then. `trusted`: a stat that gives equal `facts` proves that these are still its bytes. `is_document`: it is a
     binary file of a kind that read_files can read."""
@@ -52,8 +53,7 @@ class Text:
     is_document: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Large:
+class Large(msgspec.Struct, frozen=True):
     """A file that is read as a stream; whoever gets it closes `fd`."""
 
     fd: int
@@ -77,8 +77,7 @@ class Allowance:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class ContentsStatistics:
+class ContentsStatistics(msgspec.Struct, frozen=True):
     """How many files' texts are kept, and their bytes."""
 
     files: int

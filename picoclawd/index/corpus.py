@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from picoclawd.index.bundles import BUNDLE_BYTES, Bundle, Joinable, joinable, joinables, pack
 from picoclawd.index.columns import COLUMN_BYTES, Column
 from picoclawd.index.contents import Allowance, Contents, ContentsStatistics, Large, Text, Trouble
@@ -26,8 +28,7 @@ JOIN_BYTES = 4 * BUNDLE_BYTES  # kept singly: below that, joining makes bundles 
 _DEAD_SHARE = 4  # a bundle with a fourth of its files dead is made anew
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Where to look for a pattern: the files of `parts`, and those of `alone`. Of all others `binary` ones have no
     text (`documents` of them are of a kind that read_files can read), and the rest has no match."""
 

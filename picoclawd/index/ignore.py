@@ -6,8 +6,9 @@ nothing below one is re-included, and no verdict looks upwards. The exception is
 enter it and its ancestors all the same, for no rule is applied to them; the rules they hold apply below.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from picoclawd.index.ignore_rules import Rules, Table
 
@@ -20,8 +21,7 @@ class Kind(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """The rule that decided: the rule file's directory (relative to the root, `b""` for it), line and text.
 
     For `Kind.ALWAYS` there is no file: `line_no` is 0.
@@ -34,8 +34,7 @@ class Explanation:
     pattern: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(msgspec.Struct, frozen=True):
     """What one rule file says of the entries of one directory at or below its own."""
 
     kind: Kind
@@ -69,8 +68,7 @@ class _View:
 _Views = tuple[_View, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """All rules that apply to the entries of one directory. Begin with `ROOT.enter(b"", ...)` for the root's own files.
 
     Immutable, safe to share between threads; a directory without rule files shares the compiled rules of its parent.

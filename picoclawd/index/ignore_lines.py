@@ -1,6 +1,6 @@
 """Part a rule file (`.gitignore`, `.ignore`) into rules, byte for byte as git does. gitignore(5)."""
 
-from dataclasses import dataclass
+import msgspec
 
 from picoclawd.limits import KIB, MIB
 from picoclawd.text.lines import split_bom
@@ -12,8 +12,7 @@ RULE_MAX_BYTES = 8 * KIB  # twice the longest path: longer rules exist only to b
 _COMMENT, _NEGATION = b"#", b"!"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLine:
+class RuleLine(msgspec.Struct, frozen=True):
     """One rule. `text` is the line without its ending and its trailing spaces, as people want it shown.
 
     `glob` is what is left without `!`, a leading and one trailing slash; `line_no` is 1-based. A rule that is

@@ -7,13 +7,14 @@ Everything here answers with the index of a rule in its file, -1 for none; the h
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from picoclawd.index.ignore_globs import base_glob_of, literal_of, source_of
 from picoclawd.index.ignore_lines import RuleLine, read_rules
 from picoclawd.index.matcher import PatternSet, compile_set
 
 
-@dataclass(frozen=True, slots=True)
-class GlobSet:
+class GlobSet(msgspec.Struct, frozen=True):
     """Globs with wildcards: the matcher, and for each of its patterns the index of its rule, ascending."""
 
     patterns: PatternSet
@@ -28,8 +29,7 @@ class GlobSet:
         return self.indexes[found] if found >= 0 else -1
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """The rules of one file that apply to files, or those that apply to directories. Never changed once built."""
 
     everything: int
@@ -55,8 +55,7 @@ class Table:
         return bool(self.names) or max(self.everything, self.globs_last) >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """One rule file, compiled; made by `parse_rules`. Holds no path: the same rules may serve many directories.
 
     `truncated` says that not all of the file applies: it is over 1 MiB or 10,000 rules, or holds a rule over 8 KiB

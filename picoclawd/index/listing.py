@@ -5,9 +5,10 @@ Pure. The cached tree and the fresh walk both judge here, so that they cannot di
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.index.ignore import Scope
@@ -43,16 +44,14 @@ _KIND_BITS = 3
 _TO_KINDS = bytes(mark & _KIND_BITS for mark in range(256))
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """The names of a directory, sorted as bytes, and their kinds: one byte each, a `Kind`."""
 
     names: tuple[bytes, ...]
     kinds: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """The names of a directory, sorted as bytes, and their marks: one byte each."""
 
     names: tuple[bytes, ...] = ()
@@ -100,8 +99,7 @@ def is_visible(mark: int) -> bool:
     return mark <= _KIND_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """How many entries a search leaves out, and why. A directory counts once, whatever lies below it."""
 
     ignored: int = 0

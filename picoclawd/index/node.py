@@ -1,8 +1,9 @@
 """One directory of the tree: what was seen there, when, by which rules, and the names of everything below it."""
 
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+
+import msgspec
 
 from picoclawd.index.ignore import ROOT, Scope
 from picoclawd.index.listing import NONE_SKIPPED, Kind, Listing, Skipped, skipped_in
@@ -11,8 +12,7 @@ from picoclawd.index.rule_files import NO_RULE_FILES, RuleFiles
 from picoclawd.index.trust import Facts
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """All that a search may see below one directory, relative to the root, in discovery order.
 
     Links are apart: whether what one leads to may be read is decided when it is asked for (`order_key` merges). The

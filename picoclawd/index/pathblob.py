@@ -1,15 +1,15 @@
 r"""Many paths as one text, `\n` between them, so that one pass of a matcher searches them all."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.index.matcher import LinePattern
 
 _REPLACEMENT = "\ufffd"
 
 
-@dataclass(frozen=True, slots=True)
-class PathBlob:
+class PathBlob(msgspec.Struct, frozen=True):
     r"""Paths in their order. A name that holds `\n` or is not UTF-8 stands in `text` with U+FFFD in its place.
 
     `odd` holds the true bytes of each such path with its index, ascending. Immutable.

@@ -5,8 +5,9 @@ together, and sets of strings that grow too large are given up for requirements.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+import msgspec
 
 from picoclawd.index.requirements import ALTERNATIVES_MAX, ANYTHING, Literal, Requirement, all_of, any_of
 
@@ -18,8 +19,7 @@ Strings = tuple[Literal, ...]
 _NOTHING: Strings = (Literal(b""),)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """What is known of a part of a pattern: it matches only what begins with one of `starts` and ends with one of
     `ends`, and contains what it `needs`; where `exact`, only one of `starts`, which `ends` are too."""
 

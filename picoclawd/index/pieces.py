@@ -6,8 +6,9 @@ large a piece is depends on the pattern, so that a scan can be stopped within a 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
+
+import msgspec
 
 from picoclawd.limits import KIB, MIB
 
@@ -113,8 +114,7 @@ def _turns_slow(start: int, end: int, step: int, seconds_for: Callable[[int, int
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     r"""Whole lines of a stream, and their offset in it.
 
     Of a line too long to keep `text` is the start; runs without text follow while the rest is passed over, and

@@ -8,14 +8,15 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from picoclawd.index.columns import Column
 from picoclawd.index.groups import Group
 
 _COVERS_MAX = 4  # each is as large as the tree has files
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """What a search wants of one group, as that was when the search began. `wanted` marks its files, None for all."""
 
     group: Group

@@ -1,28 +1,26 @@
 """What a text must hold for a search to look at it, and what that asks of its trigrams."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 ALTERNATIVES_MAX = 16  # each costs a look-up, and together they soon let everything through
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """The text holds `data`; where `folded`, `data` has no A to Z, and is held after A to Z were made a to z."""
 
     data: bytes
     folded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(msgspec.Struct, frozen=True):
     """One of the parts holds; there are two at least."""
 
     parts: tuple["Requirement", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(msgspec.Struct, frozen=True):
     """All parts hold; without any every text does."""
 
     parts: tuple["Requirement", ...]
@@ -32,8 +30,7 @@ Requirement = Literal | AnyOf | All
 ANYTHING = All(())
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """All of the hashes, and of each of the choices at least one query: with neither, every text."""
 
     hashes: tuple[int, ...] = ()

@@ -5,7 +5,8 @@ import stat as stat_bits
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.index.ground import Ground
 from picoclawd.index.ignore import ROOT, Kind, Scope
@@ -19,8 +20,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 RULE_NAMES = (Kind.GITIGNORE.encode(), Kind.IGNORE.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFile:
+class RuleFile(msgspec.Struct, frozen=True):
     """One rule file as it was read; `trusted`: equal facts prove it unchanged. Empty where it cannot be read."""
 
     facts: Facts

@@ -8,10 +8,11 @@ Blocking, so call it in a thread; RE2 releases the GIL while it searches a piece
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from time import thread_time
+
+import msgspec
 
 from picoclawd.index.pattern import Encoding, SearchPattern, Span
 from picoclawd.index.pieces import BLOCK_BYTES, LINE_MAX_BYTES, Piece, affordable, kept_bytes, piece_bytes, runs
@@ -30,8 +31,7 @@ class End(Enum):
     BINARY = "binary"  # nothing was searched
 
 
-@dataclass(frozen=True, slots=True)
-class Want:
+class Want(msgspec.Struct, frozen=True):
     """What a scan is for: how many matching lines to keep as rows, and after how many to end; None: all."""
 
     rows: int | None = None
@@ -43,8 +43,7 @@ COUNT = Want(rows=0)
 EXISTS = Want(rows=0, lines=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One matching line: its number, and the offsets in the file of its text and of the first match in it.
 
     Of a line that was searched in part the text ends where the search did. A match of several lines is cut to each.
@@ -57,8 +56,7 @@ class Row:
     match_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileHits:
+class FileHits(msgspec.Struct, frozen=True):
     """What a scan found: the number of matching lines, the rows kept, and how many lines were searched in part."""
 
     count: int

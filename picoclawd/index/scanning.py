@@ -3,7 +3,8 @@
 import errno
 import os
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.files.oserrors import as_fault
 from picoclawd.index.ground import Ground, look
@@ -26,8 +27,7 @@ class GoneError(Exception):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(msgspec.Struct, frozen=True):
     """What one look at a directory gave. `facts` are of just before; None, with nothing seen, where it is unreadable.
 
     `trusted`: equal facts will prove that the entries are the same.

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import msgspec
+
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
 from picoclawd.index.changes import Changes, Difference
@@ -27,8 +29,7 @@ CHUNK = 500  # directories looked at, some 2 ms of stats, before others get the 
 Poll = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(msgspec.Struct, frozen=True):
     """A scope was right, names and verdicts, at some moment after the call began. `looked` counts directories."""
 
     looked: int

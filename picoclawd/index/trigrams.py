@@ -8,9 +8,9 @@ is missing, none is. Bits are only added, so what says no is right, and what say
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -26,16 +26,14 @@ _OVERLAP_BYTES = 2  # a trigram may lie across the border of two chunks
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class TrigramStatistics:
+class TrigramStatistics(msgspec.Struct, frozen=True):
     """The size of a matrix: its columns, and the memory that it takes."""
 
     columns: int
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Lookup(msgspec.Struct, frozen=True):
     """A query whose hashes are indices of rows."""
 
     rows: npt.NDArray[np.intp]

@@ -8,11 +8,11 @@ it says so only where `cookie` returned True.
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from subprocess import PIPE
 from types import MappingProxyType
 from typing import Literal, assert_never
 
+import msgspec
 import trio
 
 from picoclawd.files.threads import Lane, Threads
@@ -30,16 +30,14 @@ _CALM_AFTER_S = lines.EAGER_FOR_S + 1.0
 _CHUNK_BYTES = 64 * 1024  # the size of a pipe
 
 
-@dataclass(frozen=True, slots=True)
-class WatcherState:
+class WatcherState(msgspec.Struct, frozen=True):
     """How well directories are watched: `ok`; `degraded`, for this reason, also while it starts; `off`, by choice."""
 
     state: Literal["ok", "degraded", "off"]
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WatcherStatistics:
+class WatcherStatistics(msgspec.Struct, frozen=True):
     """`pid` of the child that runs, how many were started, how many directories are told, how many unwatched."""
 
     pid: int | None

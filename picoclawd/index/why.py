@@ -1,7 +1,8 @@
 """Say why a path is, or is not, among the names that searches see: for `doctor --why`."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from picoclawd.index.ground import keeps
 from picoclawd.index.ignore import Explanation, explain
@@ -24,8 +25,7 @@ class Reason(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(msgspec.Struct, frozen=True):
     """The answer. `at` is the path itself or the one above it that decides; `rule` the ignore rule that spoke last."""
 
     reason: Reason

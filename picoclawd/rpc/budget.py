@@ -4,7 +4,7 @@ The daemon has one `ByteBudget`, each connection an `Account` of it: what a conn
 however it ends. Not thread-safe: loop only.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from picoclawd import limits
 
@@ -13,8 +13,7 @@ from picoclawd import limits
 ALWAYS_PASSES_BYTES = 64 * limits.KIB
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetStatistics:
+class BudgetStatistics(msgspec.Struct, frozen=True):
     """A look at the budget: bytes held now, the cap, and how often something was refused."""
 
     held_bytes: int

@@ -6,9 +6,9 @@ all is answered, when the peer is gone, or when the daemon stops.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -31,8 +31,7 @@ GONE_POLL_S = 0.5  # nothing wakes us when a peer that had sent its last byte go
 LINES_PER_TURN = 16  # what is answered at once must not keep other connections waiting: some 1 ms
 
 
-@dataclass(frozen=True, slots=True)
-class WireSettings:
+class WireSettings(msgspec.Struct, frozen=True):
     """The `daemon.*` settings that bound connections. The defaults live on the configuration's Struct."""
 
     max_request_bytes: int

@@ -1,7 +1,6 @@
 """outcome.get and history.*: what became of a change, and what a person does with the record of all of them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -113,8 +112,7 @@ async def _purge(house: House, caller: Caller, params: PathParams) -> Answer:
     return {"purged": purged}
 
 
-@dataclass(frozen=True, slots=True)
-class _FilePatch:
+class _FilePatch(msgspec.Struct, frozen=True):
     """One file's part of a patch; `missing` says why it is not in it."""
 
     path: bytes

@@ -7,8 +7,8 @@ paths enters all its lanes at one moment; everybody does so in the same order, h
 
 import posixpath
 from collections.abc import Collection
-from dataclasses import dataclass
 
+import msgspec
 import trio
 
 
@@ -60,8 +60,7 @@ class Ticket:
         return bool(self._waiting)
 
 
-@dataclass(frozen=True, slots=True)
-class LaneStatistics:
+class LaneStatistics(msgspec.Struct, frozen=True):
     """A look at the lanes: how many are in use, and how many tickets hold or await a turn in all their lanes."""
 
     lanes: int

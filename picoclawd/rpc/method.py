@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, Protocol
 
+import msgspec
 import trio
 
 Role = Literal["agent", "operator"]
@@ -16,8 +16,7 @@ RequestId = str | int | float | None
 PROGRESS_INTERVAL_S = 0.1  # ten a second is more than an eye or a log wants
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True):
     """Who is at the other end: the role is the socket it came in on, pid and uid are the kernel's word."""
 
     role: Role
@@ -147,8 +146,7 @@ def no_paths(params: Params) -> tuple[bytes, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """One callable name.
 
     `run` gets the exchange and the params without `_meta` (`{}` when there were none; a list when positional), and

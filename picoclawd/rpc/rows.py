@@ -43,8 +43,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.guest.notifier
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What the daemon knows of itself and tells. `request_limits` are the numbers that a client should respect."""
 
     version: str
@@ -52,8 +51,7 @@ class Facts:
     request_limits: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class House:
+class House(msgspec.Struct, frozen=True):
     """What every handler works on."""
 
     workspace: Workspace
@@ -69,8 +67,7 @@ Answer = dict[str, Any]
 Handler = Callable[[House, Caller, Any], Answer | Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One method. A handler that is no coroutine function is answered at once, on the loop."""
 
     name: str

@@ -6,8 +6,8 @@ import os
 import socket
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -25,16 +25,14 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 _UCRED = struct.Struct("3i")  # struct ucred: pid, uid, gid (unix(7))
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(msgspec.Struct, frozen=True):
     """A listening Unix stream socket and the role of whoever comes in by it. Its owner closes it."""
 
     listener: socket.socket
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatistics:
+class ServerStatistics(msgspec.Struct, frozen=True):
     """A look at the server: open connections, requests in flight on them, refused peers, bytes held."""
 
     connections: int

@@ -9,7 +9,8 @@ import resource
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from picoclawd import limits, programs
 from picoclawd.errors import Fault, Slug

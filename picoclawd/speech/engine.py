@@ -2,7 +2,8 @@
 
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -16,23 +17,20 @@ TEXT_MAX_CHARS = limits.MIB  # of a transcript: a day of speech
 _ROW_CHARS = 200  # engines give one endless line; pages are cut between rows
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A program. `{audio}` in an argument becomes a file name of the recording; without it that is on its stdin."""
 
     argv: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """The offline recogniser pocketsphinx."""
 
 
 Engine = Service | Command | Draft
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One recording, opened at `fd`, which its owner closes. `tell` takes a line on how far the work is."""
 
     fd: int
@@ -48,8 +46,7 @@ class Job:
         return await self.threads.run(Lane.READ, transcript, text, draft, note)
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(msgspec.Struct, frozen=True):
     """What was said, in rows. `draft`: expect wrong words. `note` says what is missing, "" where nothing is."""
 
     text: str

@@ -1,13 +1,13 @@
 """Tell recordings by how they begin; a name says nothing."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from picoclawd.text import encodings
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True):
     """A kind of recording, `shown` with its article. Services know it by the name's `suffix`, ffmpeg by `demuxer`."""
 
     format: Literal["audio", "video"]

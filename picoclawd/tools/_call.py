@@ -1,7 +1,6 @@
 """One call of one tool: decode, run, redact, spill, encode. The only place that redacts an answer."""
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -39,8 +38,7 @@ NAMES = frozenset(
 _NOTICE_ROOM_CHARS = 400  # the spill notice with the longest artifact path
 
 
-@dataclass(frozen=True, slots=True)
-class Toolbox:
+class Toolbox(msgspec.Struct, frozen=True):
     """The tools that are switched on, with their settings."""
 
     entries: Mapping[str, tuple[AnyTool, Settings]]
@@ -121,8 +119,7 @@ class _Running:
         return answer, _Overlong(result, body, room)
 
 
-@dataclass(frozen=True, slots=True)
-class _Overlong:
+class _Overlong(msgspec.Struct, frozen=True):
     """A result whose content does not fit into `room` characters."""
 
     result: Result

@@ -130,8 +130,7 @@ class Edited:
     beside: Fresh = field(default_factory=Fresh)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """One edit as a function of the old file, which raises what speaks against it."""
 
     form: Form

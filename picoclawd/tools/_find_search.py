@@ -1,7 +1,6 @@
 """find_files by contents: count every matching line once, then show that one result in pages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET
@@ -27,8 +26,7 @@ CONTEXT_MAX = 20
 _DATA_ROOM_BYTES = 2 * limits.KIB  # of `data`, for all but the rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(msgspec.Struct, frozen=True):
     """Which part of a search is to be shown. `anew`: the pages before belong to another search."""
 
     params: Params
@@ -50,8 +48,7 @@ class _Page:
         return max(self.params.offset, min(self.params.offset + self.limit, self.total))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(msgspec.Struct, frozen=True):
     """The rows of a page and their lines of content."""
 
     rows: list[Found]

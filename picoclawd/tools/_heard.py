@@ -1,8 +1,9 @@
 """A recording in read_files: which kind it is, its transcript, and what is to be known of that."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from picoclawd.files.paths import WsPath
 from picoclawd.speech.engine import Transcript
@@ -11,8 +12,7 @@ from picoclawd.tools._spec import Call
 from picoclawd.workspace.read import Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """What a recording is, and what is said in it."""
 
     kind: Recording

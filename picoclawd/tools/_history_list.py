@@ -1,9 +1,10 @@
 """file_history, mode=list: the recorded changes that were asked for, and that the caller may know of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.paths import WsPath
@@ -25,8 +26,7 @@ AGENT_LIMIT = 24
 OPERATOR_LIMIT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(msgspec.Struct, frozen=True):
     """Versions, newest first, and whether there are older ones."""
 
     rows: list[Version]

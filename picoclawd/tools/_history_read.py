@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
+import msgspec
 from msgspec import UNSET
 
 from picoclawd import limits
@@ -28,8 +28,7 @@ _CONTENT_MAX_BYTES = limits.MIB  # of what is shown of a version: more is nothin
 _CHUNK_BYTES = limits.MIB  # hashed at a time
 
 
-@dataclass(frozen=True, slots=True)
-class _Then:
+class _Then(msgspec.Struct, frozen=True):
     """A version, and the bytes that it stands for, None where there was no file, or they are not kept."""
 
     aim: Aim
@@ -37,8 +36,7 @@ class _Then:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Now:
+class _Now(msgspec.Struct, frozen=True):
     """The file on disk; `data` only of one that is small."""
 
     size_bytes: int
@@ -46,14 +44,12 @@ class _Now:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(msgspec.Struct, frozen=True):
     then: _Then
     now: _Now | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failed(msgspec.Struct, frozen=True):
     path: WsPath
     fault: Fault
 

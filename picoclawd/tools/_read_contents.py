@@ -1,9 +1,9 @@
 """What read_files found in one file: the rows of a text, or the units of a document."""
 
 import base64
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 from msgspec import UNSET
 
 from picoclawd.documents import kinds
@@ -21,8 +21,7 @@ _HEADED = frozenset({"page", "slide", "cell"})  # units of several lines, each w
 _READABLE = Mark(0, b"", Kind.READABLE, "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """What was taken out of a text. `head` is its beginning, where the decision model is to be asked."""
 
     page: RowPage
@@ -58,8 +57,7 @@ class Text:
         return f'[row {number} alone does not fit: read_file with mode="bytes" shows all of it]'
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """What a worker took out of a document."""
 
     found: Found
@@ -107,8 +105,7 @@ class Document:
         return f"[{self.unit} {number} alone does not fit: the rest of it is not shown]"
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
+class Speech(msgspec.Struct, frozen=True):
     """What is said in a recording."""
 
     page: RowPage

@@ -1,7 +1,6 @@
 """What a tool is, what it gets (`Call`) and what it gives (`Result`)."""
 
 from collections.abc import Awaitable, Callable, Set
-from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -34,8 +33,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     enabled: Annotated[bool, msgspec.Meta(description="Whether the tool exists at all.")] = True
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(msgspec.Struct, frozen=True):
     """What a host may assume of a tool; MCP's tool annotations, same meanings."""
 
     read_only: bool
@@ -159,8 +157,7 @@ class Call(msgspec.Struct, Generic[S], frozen=True):
         return self.workspace.tasks.current(self.session.session_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Tool(Generic[P, S]):
+class Tool(msgspec.Struct, Generic[P, S], frozen=True):
     """A tool's one definition: RPC method, schemas, MCP tool, help and configuration section come from it."""
 
     name: str

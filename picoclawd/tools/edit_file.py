@@ -1,7 +1,6 @@
 """edit_file: change one file, in one of four forms, and show the diff."""
 
 import itertools
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -82,8 +81,7 @@ async def edit_file(call: Call[EditFileSettings], params: Params) -> Result:
     return _result(call, request.path, edit.form, changed, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(msgspec.Struct, frozen=True):
     """What is shown of an edit: its diff, None of a file that is too large, and what else changed since the read."""
 
     lines: tuple[DiffLine, ...] | None

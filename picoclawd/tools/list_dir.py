@@ -2,7 +2,6 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -69,8 +68,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
     hidden: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
+class _Listing(msgspec.Struct, frozen=True):
     real: bytes
     page: list[tuple[bytes, Entry]]
     total: int

@@ -1,7 +1,7 @@
 """read_files: numbered rows of one or several files in one call, and the pages, slides and pictures of documents."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import msgspec
@@ -81,8 +81,7 @@ async def read_files(call: Call[Settings], params: Params) -> Deferred:
     return Deferred(lambda cleaner: _result(parts, room, cleaner))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True):
     """A file's part of the answer: rows of a text or a transcript, or units of a document."""
 
     path: WsPath
@@ -96,8 +95,7 @@ class _Part:
         return self.content.page
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     """A document or a recording that is still to be read. `confirmed` is a person's word, where one was needed."""
 
     path: WsPath
@@ -107,16 +105,14 @@ class _Seen:
     confirmed: Confirmed | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failed(msgspec.Struct, frozen=True):
     """A file that was not read."""
 
     entry: FileParam
     fault: Fault
 
 
-@dataclass(frozen=True, slots=True)
-class _Withheld:
+class _Withheld(msgspec.Struct, frozen=True):
     """A file that the decision model found unrelated to the task: no read."""
 
     entry: FileParam

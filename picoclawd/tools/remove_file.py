@@ -2,10 +2,10 @@
 
 import os
 import stat
-from dataclasses import replace
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.files.handles import kind_of

@@ -1,6 +1,5 @@
 """search_files: lines that match a regular expression, or files by name."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -74,8 +73,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
     skipped: Skipped
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(msgspec.Struct, frozen=True):
     """What was asked for, with limits clamped."""
 
     params: Params
@@ -220,8 +218,7 @@ def _shown(page: _Page, place: Place, hit: Hit, cleaner: Cleaner) -> tuple[Row, 
     return row_of(place, hit.path, block=texts), lines
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     """What is on the page, and what is said of it."""
 
     rows: list[Row]

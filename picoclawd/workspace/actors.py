@@ -1,7 +1,8 @@
 """Who is asking: the first argument of every workspace method."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class Role(StrEnum):
@@ -18,8 +19,7 @@ class Kind(StrEnum):
     SUBAGENT = "subagent"
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(msgspec.Struct, frozen=True):
     """The session, and what is known of the process behind it, at the time of one call."""
 
     session_id: str

@@ -1,7 +1,8 @@
 """What a file is to go back to, and how, by what lies there now. Blocking: history is asked under the path's lock."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
@@ -13,8 +14,7 @@ from picoclawd.workspace.events import OUTSIDE
 from picoclawd.workspace.plans import Keep, Old, Plan, Remove, Replace, Retrieve
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(msgspec.Struct, frozen=True):
     """The state of one file right before or right after a version. `others_after` is the newest version by somebody
     else that would be undone, too."""
 

@@ -1,15 +1,15 @@
 """Who started a process: its ancestors, as far as they say something."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 ANCESTORS_MAX = 32  # of a process; more are a loop or a game
 
 _MANAGERS = frozenset({"systemd", "init"})  # parents of everything: to share them says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     """A process's parent, and its own name as the kernel has it."""
 
     parent_pid: int

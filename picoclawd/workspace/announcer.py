@@ -10,8 +10,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -31,8 +31,7 @@ _CHUNK = 500  # files looked at, or told of, without a pause
 Seen = tuple[int, int, int]  # inode, size, mtime_ns
 
 
-@dataclass(frozen=True, slots=True)
-class _Hint:
+class _Hint(msgspec.Struct, frozen=True):
     """What the index makes of a file: its name came or went, or somebody touched it."""
 
     path: bytes

@@ -5,8 +5,9 @@ Runs under the path's lock; what was looked at there (`Old`) is what the commit 
 
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault
@@ -23,8 +24,7 @@ _APPENDED_KEPT_BYTES = limits.SHA256_MAX_BYTES  # larger files are appended to o
 Done = Literal["created", "replaced", "appended", "removed", "unchanged"]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """A change that was made. `stamp` is the file's now, None where there is none; `whole` are its bytes, where they
     are at hand; `moved_to` is its name in the trash."""
 
@@ -37,8 +37,7 @@ class Applied:
     moved_to: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(msgspec.Struct, frozen=True):
     stamp: Stamp | None
     whole: bytes | None
     trashed: Trashed | None = None

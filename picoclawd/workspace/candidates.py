@@ -7,7 +7,9 @@ import stat as stat_bits
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
@@ -199,8 +201,7 @@ def _refuse_own(path: WsPath, relative: bytes) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _OutsideHiding:
+class _OutsideHiding(msgspec.Struct, frozen=True):
     """Outside the workspace each entry needs a match of its own."""
 
     place: Place

@@ -7,10 +7,12 @@ for the next page; the files of a page are scanned again when it is shown.
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
+import msgspec
 import trio
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.files.threads import Lane, Threads
@@ -35,8 +37,7 @@ _SHARES = 2  # threads that search at once; the lane has as many
 _ENTRY_BYTES = 250  # an entry without its path
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """A file to search for the lines that any of some patterns match."""
 
     place: Place
@@ -44,8 +45,7 @@ class Job:
     patterns: Patterns
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A file with matches, as it was when they were counted. `first_rows` is None where they were not looked for."""
 
     job: Job
@@ -87,8 +87,7 @@ class Census:
         return sum(len(entry.job.path) + _ENTRY_BYTES for entry in self.entries)
 
 
-@dataclass(frozen=True, slots=True)
-class FileLines:
+class FileLines(msgspec.Struct, frozen=True):
     """The lines of one file on a page. `changed`: the file is no longer what was counted."""
 
     job: Job

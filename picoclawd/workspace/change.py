@@ -7,8 +7,9 @@ resolve -> policy -> lock -> resolve again -> read old, take its stamp -> if_mat
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
@@ -38,8 +39,7 @@ from picoclawd.workspace.tasks import Task
 _KEY_TRIES = 16  # each means that the path was re-pointed between resolving and locking: somebody does it on purpose
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One wanted change: who, where, with which words for errors, and how it may be stopped.
 
     `verb` fills "failed to ... file"; `method` and `params` are the call as it was given, for whoever must confirm it.
@@ -73,8 +73,7 @@ class Request:
         return Attribution(self.actor, self.method, self.task, self.op)
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True):
     """What a change came to. `hardlinks` counts the names that the old file had, of which a replace left one.
 
     `moved_to` is the file's name in the trash, `reason` why it is not restorable.

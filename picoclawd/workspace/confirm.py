@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -46,8 +47,7 @@ class _Request:
         return self.question.actor.session_id, self.digest
 
 
-@dataclass(frozen=True, slots=True)
-class _Grant:
+class _Grant(msgspec.Struct, frozen=True):
     task_id: str
     until_s: float
 

@@ -12,9 +12,9 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import trio
 
 from picoclawd import limits, programs
@@ -43,8 +43,7 @@ _OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
 _OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)  # how libraries end where they get none
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """How many workers were started, and what the cache holds."""
 
     started: int

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.text import display
@@ -11,8 +12,7 @@ from picoclawd.workspace.actors import Actor
 MARKS_MAX = 1_000  # files of one connection: more than any editor has open
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """Somebody's unsaved text. `since` is in seconds of the epoch; `holder` stands for the connection."""
 
     holder: object

@@ -8,9 +8,10 @@ import re
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.index.matcher import Pattern, compile_pattern
@@ -45,8 +46,7 @@ Action = Literal["create", "modify", "delete"]
 Deliver = Callable[[str, object], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(msgspec.Struct, frozen=True):
     """The session behind a change that a tool made."""
 
     session_id: str
@@ -58,8 +58,7 @@ OUTSIDE: Final = "outside"  # by a program that is no client of ours
 By = Author | Literal["outside"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A file came, changed or went. `path` is relative to the workspace.
 
     `ignored`: it lies below an ignored directory; `protected`: its name is one that holds credentials.
@@ -73,8 +72,7 @@ class Change:
     protected: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """The answer of changes.since. `fresh_instance`: nothing is known of the time since that cursor, so look at
     everything; `more`: ask again with the new cursor."""
 
@@ -84,8 +82,7 @@ class Page:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FeedStatistics:
+class FeedStatistics(msgspec.Struct, frozen=True):
     """How many events there were, changes are kept, and subscriptions exist; and events that found a queue full."""
 
     events: int
@@ -94,8 +91,7 @@ class FeedStatistics:
     refused: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Subscription:
+class _Subscription(msgspec.Struct, frozen=True):
     name: str
     holder: object
     role: Role

@@ -3,8 +3,9 @@
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from picoclawd.index.scan import Row
 from picoclawd.text import blocks
@@ -14,8 +15,7 @@ REACH_BYTES = 2048  # kept on each side of a match: more than a row shows, and e
 _CHUNK_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """The bytes of a file between two places, and its size."""
 
     read: Callable[[int, int], bytes]

@@ -5,10 +5,11 @@ Where the policy refuses, no disk is touched: the answer is the same whatever li
 
 import os
 import time
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import assert_never
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -34,8 +35,7 @@ class FileReason(StrEnum):
     OVER_BUDGET = "over_budget"
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(msgspec.Struct, frozen=True):
     """The answer. `at`, relative to the workspace or absolute outside it, is the path or the one above that decides.
 
     `rule` is the ignore rule that spoke last, also one that kept the path in. `next` says what to do.

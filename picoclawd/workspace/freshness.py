@@ -4,8 +4,9 @@ Pure but for reading the file that it is given: call it under the path's lock, i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
@@ -36,8 +37,7 @@ class File(Protocol):
         """The hash of all bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastChange:
+class LastChange(msgspec.Struct, frozen=True):
     """Who changed a file last; `at` is in seconds of the epoch, None where nobody saw it happen."""
 
     by: By
@@ -48,8 +48,7 @@ def _unknown() -> LastChange | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(msgspec.Struct, frozen=True):
     """One call, and what its session knows of the file.
 
     `anchors` are the old strings of the `targets` form as bytes, empty for a form that replaces the whole file.
@@ -67,8 +66,7 @@ class Guard:
     read_tool: Literal["read_files", "read_file"] = "read_files"
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(msgspec.Struct, frozen=True):
     """The call may go on. `changed` is the diff of what else changed since the session's read, bounded: file text,
     for the answer; empty where nothing did."""
 
@@ -156,8 +154,7 @@ def _occurs_once(form: bytes, text: bytes) -> bool:
     return start >= 0 and text.find(form, start + 1) < 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Changes:
+class _Changes(msgspec.Struct, frozen=True):
     """What differs, in lines of the newer text, 0-based: those that are new, and those before which some are gone."""
 
     new: frozenset[int]

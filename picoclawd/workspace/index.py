@@ -5,10 +5,11 @@ Truth comes from `Tree.verify`. The watcher's hints make it cheap to be nearly r
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Literal
 
+import msgspec
 import trio
+from msgspec.structs import replace
 
 from picoclawd.errors import Fault
 from picoclawd.files import paths
@@ -37,8 +38,7 @@ _COOKIES = b"cookies"
 _CLOCK_JUMP_S = 2.0  # wall clock against monotonic clock: beyond this somebody set it, and stamps may lie
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """The names of a scope, and how sure they are. `degraded` is why they were verified although `watched` was due."""
 
     names: Names
@@ -46,8 +46,7 @@ class Known:
     degraded: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(msgspec.Struct, frozen=True):
     """How far the index is, the counts as of the last sweep. `done` of `total` files have their text loaded or its
     trigrams noted, or were found to have none. `reason`: why the names could not be read."""
 

@@ -7,8 +7,9 @@ that it cannot be restored, and why.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import assert_never
+
+import msgspec
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
@@ -40,8 +41,7 @@ NO_HISTORY = "the daemon keeps no history"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(msgspec.Struct, frozen=True):
     """Who makes a change: with which tool, for which task. `op` is the client's own name for it."""
 
     actor: Actor
@@ -61,8 +61,7 @@ class Attribution:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """A change that is about to be made to the file at the real path. `stamp` is the file's before it."""
 
     by: Attribution

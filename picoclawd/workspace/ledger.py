@@ -5,7 +5,8 @@ Safe between threads: reads are noted on the loop, freshness is decided in a com
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.files.stamps import Stamp
@@ -15,8 +16,7 @@ PINNED_MAX_BYTES = 64 * limits.MIB  # of all sessions together
 PATHS_MAX = 10_000  # files of one session; some 3 MiB
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A file as the session last saw it. `sha256` is None over limits.SHA256_MAX_BYTES, `data` where no bytes are
     kept, or no longer."""
 
@@ -25,8 +25,7 @@ class Entry:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class PinsStatistics:
+class PinsStatistics(msgspec.Struct, frozen=True):
     """How many contents are kept, and their bytes."""
 
     contents: int
@@ -76,8 +75,7 @@ class Pins:
             return PinsStatistics(len(self._kept), self._size_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Note:
+class _Note(msgspec.Struct, frozen=True):
     stamp: Stamp
     sha256: str | None
     pinned: bool

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths
 from picoclawd.files.oserrors import as_fault
@@ -38,8 +40,7 @@ _KINDS: dict[Kind, EntryKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """One entry, relative to the place's base."""
 
     path: bytes

@@ -6,9 +6,9 @@ Where there is no room for more, files are read all the same, for their trigrams
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import trio
 
 from picoclawd import limits
@@ -24,8 +24,7 @@ _MISSES_MAX = 64  # files in a row that do not fit any more: the budget is as go
 _NO_LIMIT = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """How far the load is: of `done` of `total` files the text is loaded, or the trigrams are noted, or there is
     nothing to keep. Where there are more files than can be kept account of, `total` leaves them out in the end.
     """

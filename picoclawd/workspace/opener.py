@@ -8,8 +8,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import trio
 
 from picoclawd.errors import Fault, Slug
@@ -53,16 +53,14 @@ _STARTED = (b".desktop", b".exe", b".jar", b".msi", b".bat", b".cmd", b".appimag
 _MAGIC = ((b"#!", "a script"), (b"\x7fELF", "a program"), (b"MZ", "a program"))
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What a path leads to. `reason` says why a person must agree to open it, None where nobody must."""
 
     target: Target
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
+class Handed(msgspec.Struct, frozen=True):
     """What came of it: which program took it; not `finished` where that still ran after CAP_S."""
 
     opener: str

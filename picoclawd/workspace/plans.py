@@ -3,8 +3,9 @@
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -13,29 +14,25 @@ from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Before, Trashed, Unread
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(msgspec.Struct, frozen=True):
     """Put these bytes in place of the file, atomically; or create it, with `mode` or, if None, the configured one."""
 
     data: bytes
     mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(msgspec.Struct, frozen=True):
     """Add these bytes at the end, in place; or create the file."""
 
     data: bytes
     refuse_hardlinks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(msgspec.Struct, frozen=True):
     """Move the file to the trash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieve:
+class Retrieve(msgspec.Struct, frozen=True):
     """Move a file that a version's change removed back out of the trash, to a name that is free.
 
     `data` is what it holds, None where it is too large for history to keep once more.
@@ -46,8 +43,7 @@ class Retrieve:
     data: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """Write nothing: the file is as it should be."""
 
 

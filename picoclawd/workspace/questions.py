@@ -29,8 +29,7 @@ class Settings:
     reachable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """What a call is about, as it was when somebody looked: the real path, or the bytes of a URL.
 
     `sha256` is "" where there is no file, `identity` its device and inode.
@@ -41,8 +40,7 @@ class Target:
     identity: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """One call that a person must confirm: the exact call, why it is asked for, and its diff.
 
     `always`: a sensitive read or a URL, which no mode and no earlier answer settles.
@@ -68,8 +66,7 @@ class Question:
         return ("once", "task", "deny") if whole_task else ("once", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True):
     """The call may go on. `by` says on whose word, `request_id` which request was answered."""
 
     digest: str

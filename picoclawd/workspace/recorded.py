@@ -1,6 +1,6 @@
 """From the names that history keeps to paths that can be opened, and back. Blocking."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import paths

@@ -6,10 +6,10 @@ like any other: recorded, and undone by another restore.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -34,8 +34,7 @@ _STOPS = (Slug.CANCELLED, Slug.SHUTTING_DOWN)  # what ends the whole call, not o
 _REASON = "restoring files is confirmed by a person"
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """One call: who wants to restore, with which words, and how it is stopped. `params` are as they were given."""
 
     session: Session
@@ -48,16 +47,14 @@ class Wish:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(msgspec.Struct, frozen=True):
     """What a call comes down to: the states of files, by path, and the name of it all (a path, or `task <id>`)."""
 
     name: bytes
     aims: tuple[Aim, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True):
     """What became of one file: how it was changed, or why not. `sides` are its bytes before and after, of a dry run
     and where they are few."""
 
@@ -72,8 +69,7 @@ class Restored:
         return self.fault is None and self.changed is not None and self.changed.action != "unchanged"
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(msgspec.Struct, frozen=True):
     """A file as it is, and what would be done to it."""
 
     aim: Aim

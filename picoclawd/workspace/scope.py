@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from picoclawd.files import paths
 from picoclawd.index.listing import NONE_SKIPPED, Skipped
 
@@ -17,8 +19,7 @@ class OutOfTimeError(Exception):
     """What a poll raises at a deadline: half of the names are better than none where they can be told apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a search begins. `base` is the absolute path that `directory` is relative to: the workspace, or the named
     directory itself where that is outside. `file` is the one file that was named, relative to `base`."""
 

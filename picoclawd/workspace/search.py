@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
 
+import msgspec
+
 from picoclawd import limits
 from picoclawd.documents import kinds
 from picoclawd.errors import Fault, Slug
@@ -41,8 +43,7 @@ class Shape(Enum):
     COUNTS = "counts"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """What to look for, and which page of it to keep. `stop_early` ends the search one result after the page.
 
     `context` is for BLOCKS; `sieve` drops matching lines for a reason of the reader's own, and is slow.
@@ -64,8 +65,7 @@ class Query:
         return self.offset + self.limit + 1
 
 
-@dataclass(frozen=True, slots=True)
-class LineHit:
+class LineHit(msgspec.Struct, frozen=True):
     """One line of a file, or the part of a long one around its match. `match` is the span of the first match in
     `text`, None for context."""
 
@@ -74,8 +74,7 @@ class LineHit:
     match: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """One result: a line, a block of lines, or a file with its count of matching lines."""
 
     path: bytes

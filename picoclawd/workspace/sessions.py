@@ -5,7 +5,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug

@@ -5,7 +5,8 @@ Nobody is served yet, so no lock is needed.
 
 import hashlib
 import os
-from dataclasses import dataclass
+
+import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault
@@ -23,8 +24,7 @@ from picoclawd.history.store import History
 from picoclawd.workspace import recorded
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """What an open intent came to, and the temporary files beside it that held nothing that is not kept."""
 
     version: int

@@ -4,7 +4,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -16,8 +18,7 @@ CURRENT = "current"  # what tools call the task that runs now
 ENDED_KEPT = 10_000  # ended tasks whose owner is remembered; history knows the rest
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """One task. `opens_scope`: a person may approve a method for all of it; not so where it had ended before."""
 
     task_id: str

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -63,8 +62,7 @@ class Options(msgspec.Struct, frozen=True):
     decision_model: Service | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
+class Records(msgspec.Struct, frozen=True):
     """What outlives the daemon, in its state directory. `no_history` says why there is none."""
 
     history: History | None = None

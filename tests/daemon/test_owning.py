@@ -1,10 +1,10 @@
 """A workspace has one daemon, whatever name it is called by."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from picoclawd.daemon.instance import Instance
 from picoclawd.daemon.owning import own_workspace

@@ -1,12 +1,12 @@
 """Judging open intents by what is on the disk: the table of what a crash can leave."""
 
 import hashlib
-from dataclasses import replace
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.recording import Image

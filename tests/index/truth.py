@@ -33,7 +33,7 @@ class Truth:
     files: list[bytes] = field(default_factory=list)
     links: list[bytes] = field(default_factory=list)
     visible: set[Found] = field(default_factory=set)
-    skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Skipped.__dataclass_fields__, 0))
+    skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Skipped.__struct_fields__, 0))
 
 
 class PlainHiding:

@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -46,7 +46,7 @@ def seen(file: Text, *, pinned: bool = True) -> Entry:
 
 
 def guard(entry: Entry | None, setting: Setting = "content", **more: object) -> Guard:
-    return replace(Guard("f.txt", setting, entry), **more)  # type: ignore[arg-type]
+    return replace(Guard("f.txt", setting, entry), **more)
 
 
 def refused(given: Guard, file: Text) -> Fault:

@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from dataclasses import replace
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
@@ -35,7 +35,7 @@ def sha256(data: bytes) -> str:
 
 
 async def change(house: House, plan: Plan, **keys: object) -> Changed:
-    return await house.workspace.changer.change(replace(request(house), **keys), to(plan))  # type: ignore[arg-type]
+    return await house.workspace.changer.change(replace(request(house), **keys), to(plan))
 
 
 CASES: list[tuple[bytes | None, Plan, str, bytes | None]] = [

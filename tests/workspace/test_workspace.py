@@ -1,9 +1,8 @@
 """A workspace applies a new configuration whole, and parses what callers name."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.policy import Policy
