@@ -4,6 +4,7 @@ The watcher hears our own writes, too, and hears some things twice. So each file
 was then, and a hint counts only where the file differs from that.
 """
 
+import itertools
 import os
 import stat
 import threading
@@ -90,24 +91,25 @@ class Announcer:
             self._deferred.discard(change.path)
             self._hint(change.path, "modify")
 
-    def touched(self, relatives: Iterable[bytes]) -> None:
-        """Take in what the watcher heard of. Loop only."""
-        for path in relatives:
-            if limits.TEMP_PREFIX not in path:  # ours, and gone by now
-                self._hint(path, "modify")
+    async def touched(self, relatives: Iterable[bytes]) -> None:
+        """Take in what the watcher heard of."""
+        ours = limits.TEMP_PREFIX  # they are gone by now
+        await self._hint_all((path, "modify") for path in relatives if ours not in path)
 
-    def named(self, difference: Difference) -> None:
-        """Take in which names came and went. Loop only."""
+    async def named(self, difference: Difference) -> None:
+        """Take in which names came and went."""
         if not difference.complete:
             self._feed.lost()
         if difference.rules_changed:  # then they came or went with nothing done to them
             return
-        for path, kind in difference.created:
-            if kind is Kind.FILE:
-                self._hint(path, "create")
-        for path, kind in difference.removed:
-            if kind is Kind.FILE:
-                self._hint(path, "delete")
+        await self._hint_all((path, "create") for path, kind in difference.created if kind is Kind.FILE)
+        await self._hint_all((path, "delete") for path, kind in difference.removed if kind is Kind.FILE)
+
+    async def _hint_all(self, hints: Iterator[tuple[bytes, Action]]) -> None:
+        while chunk := list(itertools.islice(hints, _CHUNK)):
+            for path, action in chunk:
+                self._hint(path, action)
+            await trio.lowlevel.checkpoint()
 
     def lost(self) -> None:
         """Say that hints were lost. Loop only."""

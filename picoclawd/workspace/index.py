@@ -16,7 +16,7 @@ from picoclawd.files import paths
 from picoclawd.files.dotdir import open_own_directory
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
-from picoclawd.index.changes import Found
+from picoclawd.index.changes import Difference, Found
 from picoclawd.index.contents import Contents
 from picoclawd.index.corpus import Corpus
 from picoclawd.index.ground import OWN, Ground
@@ -58,6 +58,22 @@ class IndexState(msgspec.Struct, frozen=True):
     done: int
     total: int
     reason: str | None
+
+
+class _News(msgspec.Struct, frozen=True):
+    """What came and went, and of that the directories, absolute: what to watch, and what no longer."""
+
+    difference: Difference
+    came: set[bytes]
+    went: set[bytes]
+
+
+class _Heard(msgspec.Struct, frozen=True):
+    """What hints came to: whether all could be looked at, the files that were touched, and the names."""
+
+    everywhere: bool
+    touched: list[bytes]
+    news: _News
 
 
 class Index:
@@ -184,7 +200,8 @@ class Index:
             self._reason = fault.message  # each query says it again, and each sweep tries again
         finally:
             self._building = False
-        self._tell_watcher_all()
+        async with self._applying:
+            self.watcher.update(await self._threads.run(Lane.INDEX, self._built))
         self._loader.due()
 
     def _verify_all(self, verify: Callable[[], object]) -> None:
@@ -229,26 +246,30 @@ class Index:
         """Apply every hint that has come in. Whoever returns from here has seen them all applied."""
         async with self._applying:
             while self._dirty or self._touched:
-                dirty, touched = self._dirty, self._touched
-                self._dirty, self._touched = set(), set()
-                self._hints = trio.Event()
-                if not await self._threads.run(Lane.INDEX, self._heed, dirty, touched):
-                    self._doubt()
-                relatives = (paths.below(path, self._rooted.workspace) for path in touched)
-                self._announcer.touched(relative for relative in relatives if relative)
-            self._tell_watcher()
+                with trio.CancelScope(shield=True):  # whose search it is may go away; what was heard must not
+                    await self._apply(self._dirty, self._touched)
+                await trio.lowlevel.checkpoint_if_cancelled()
 
-    def _heed(self, dirty: set[bytes], touched: set[bytes]) -> bool:
-        """Look wherever hints point; False where that could not be done."""
+    async def _apply(self, dirty: set[bytes], touched: set[bytes]) -> None:
+        self._dirty, self._touched = set(), set()
+        self._hints = trio.Event()
+        heard = await self._threads.run(Lane.INDEX, self._heed, dirty, touched)
+        if not heard.everywhere:
+            self._doubt()
+        await self._tell(heard.news)
+        await self._announcer.touched(heard.touched)  # after the names: what came was created, not modified
+
+    def _heed(self, dirty: set[bytes], touched: set[bytes]) -> _Heard:
+        """Look wherever hints point. Blocking."""
         root = self._rooted.workspace
-        for path in touched:
-            relative = paths.below(path, root)
-            if relative:
-                self.contents.recheck(relative)
+        files = [relative for path in touched if (relative := paths.below(path, root))]
+        for relative in files:
+            self.contents.recheck(relative)
         if not self.tree.is_built:
-            return True
+            return _Heard(True, files, self._news())
         relatives = [paths.below(path, root) for path in sorted(dirty)]
-        return not [relative for relative in relatives if relative is not None and not self._rescan(relative)]
+        missed = [relative for relative in relatives if relative is not None and not self._rescan(relative)]
+        return _Heard(not missed, files, self._news())
 
     def _rescan(self, relative: bytes) -> bool:
         """Look at a directory and at its files: where its watch was made anew, any may have changed unheard."""
@@ -262,24 +283,29 @@ class Index:
                 self.contents.recheck(paths.join(relative, name) if relative else name)
         return True
 
-    def _tell_watcher(self) -> None:
-        """Watch the directories that came, forget those that went, and the texts of files that did."""
+    def _news(self) -> _News:
+        """What came and went since the last call; the texts of what went are forgotten. Blocking."""
         difference = self.tree.take()
-        self._announcer.named(difference)
         for path, kind in difference.removed:
             if kind is Kind.FILE:
                 self.contents.forget(path)
         if not difference.complete:
-            self._tell_watcher_all()
-            return
-        came, went = self._directories(difference.created), self._directories(difference.removed)
-        if came or went:
-            self.watcher.update(came, went)
+            return _News(difference, self._all_directories(), set())
+        return _News(difference, self._directories(difference.created), self._directories(difference.removed))
 
-    def _tell_watcher_all(self) -> None:
+    async def _tell(self, news: _News) -> None:
+        """Watch the directories that came, no longer those that went, and tell of the files."""
+        self.watcher.update(news.came, news.went)
+        await self._announcer.named(news.difference)
+
+    def _built(self) -> set[bytes]:
+        """All directories of a tree that was built just now, whose names are no news. Blocking."""
         self.tree.take()
+        return self._all_directories()
+
+    def _all_directories(self) -> set[bytes]:
         root = self._rooted.workspace
-        self.watcher.update({paths.join(root, path) for path in self.tree.directories()})
+        return {paths.join(root, path) for path in self.tree.directories()}
 
     def _directories(self, found: Iterable[Found]) -> set[bytes]:
         return {paths.join(self._rooted.workspace, path) for path, kind in found if kind is Kind.DIRECTORY}
@@ -306,7 +332,8 @@ class Index:
             self._reason = None
         except Fault as fault:
             self._reason = fault.message
-        self._tell_watcher()
+        async with self._applying:
+            await self._tell(await self._threads.run(Lane.INDEX, self._news))
         self._loader.due()
 
     def _verify_tree(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import trio
 
+from picoclawd.index.watcher import COMMAND
 from tests.conftest import needs
 from tests.depths import dug
 from tests.e2e.daemon import Client, Daemon, RpcError
@@ -275,11 +276,73 @@ def storm_is_survived(tmp_path: Path, count: int) -> str:
             client.call("search_files", pattern="needle", consistency="watched")
         except RpcError as error:
             raise AssertionError(error.message) from error
-    with Daemon(tmp_path) as daemon, daemon.client() as client:
-        assert names_total(client) == left  # before anything is indexed
-        assert search(client, "needle", path="late.txt")["total"] == 1
+    start_s = first_answer_s(Daemon(tmp_path), left)
+    (tmp_path / "empty").mkdir()
+    empty_s = first_answer_s(Daemon(tmp_path / "empty"), 0)
+    assert start_s < 4 * empty_s, "a start that waits for the tree"
     worst = sorted(pings.seconds)
-    return f"{count} files, {len(worst)} pings: median {worst[len(worst) // 2]:.4f} s, worst {worst[-1]:.3f} s"
+    return (
+        f"{count} files, {len(worst)} pings: median {worst[len(worst) // 2]:.4f} s, worst {worst[-1]:.3f} s; "
+        f"start {start_s:.2f} s, of an empty workspace {empty_s:.2f} s"
+    )
+
+
+def first_answer_s(daemon: Daemon, files: int) -> float:
+    """From the start of a daemon to its first answer; then it has to know all names, indexed or not."""
+    began = time.monotonic()
+    with daemon, daemon.client() as client:
+        client.call("ping")
+        took = time.monotonic() - began
+        assert names_total(client) == files
+    return took
+
+
+class Steps(trio.abc.Instrument):
+    """The longest that one task kept the loop from all others, in processor time of the loop's thread."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self._began_s = time.thread_time()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._began_s = time.thread_time()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.longest_s = max(self.longest_s, time.thread_time() - self._began_s)
+
+
+async def loop_is_never_held(tmp_path: Path, count: int) -> str:
+    """Storm a workspace in process, with a real watcher, and ask while it goes on."""
+    (tmp_path / "ws").mkdir()
+    house = House(tmp_path / "ws", watcher_command=COMMAND)
+    steps = Steps()
+    try:
+        async with trio.open_nursery() as nursery:
+            await house.start_index(nursery)
+            trio.lowlevel.add_instrument(steps)
+            async with trio.open_nursery() as storming:
+                storming.start_soon(trio.to_thread.run_sync, storm, house.root, count)
+                while len(storming.child_tasks):
+                    await house.call("search_files", pattern="needle", consistency="watched", limit=1)
+                    await trio.sleep(0.01)
+            found = await house.call("search_files", pattern="", target="files", limit=1)
+            assert found["data"]["total"] == count
+            trio.lowlevel.remove_instrument(steps)
+            nursery.cancel_scope.cancel()
+    finally:
+        house.close()
+    assert steps.longest_s < 0.1
+    return f"{count} files: the longest step of the loop took {steps.longest_s * 1e3:.0f} ms of processor time"
+
+
+async def test_a_storm_of_ten_thousand_files_does_not_hold_the_loop(tmp_path: Path) -> None:
+    print(await loop_is_never_held(tmp_path, 10_000))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+async def test_a_storm_of_a_hundred_thousand_files_does_not_hold_the_loop(tmp_path: Path) -> None:
+    print(await loop_is_never_held(tmp_path, 100_000))
 
 
 def test_ten_thousand_files_by_two_processes_are_all_seen_at_once(tmp_path: Path) -> None:

@@ -45,51 +45,51 @@ async def announcer(house: House, nursery: trio.Nursery) -> Announcer:
 async def test_a_hint_counts_once_and_only_where_the_file_differs(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     path = house.write("f.txt", "1")
-    announcer.touched([b"f.txt"])
+    await announcer.touched([b"f.txt"])
     assert await ear.until(1) == [("f.txt", "modify", "outside")]
     house.write("g.txt", "1")
-    announcer.touched([b"f.txt", b"g.txt"])
+    await announcer.touched([b"f.txt", b"g.txt"])
     assert (await ear.until(2))[1] == ("g.txt", "modify", "outside")
     os.utime(path, ns=(1, 1))
-    announcer.touched([b"f.txt"])
+    await announcer.touched([b"f.txt"])
     assert (await ear.until(3))[2] == ("f.txt", "modify", "outside")
 
 
 async def test_names_that_came_and_went(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     path = house.write("f.txt", "1")
-    announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE), Found(b"d", Kind.DIRECTORY))))
+    await announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE), Found(b"d", Kind.DIRECTORY))))
     assert await ear.until(1) == [("f.txt", "create", "outside")]
     path.unlink()
-    announcer.named(Difference(removed=(Found(b"f.txt", Kind.FILE),)))
+    await announcer.named(Difference(removed=(Found(b"f.txt", Kind.FILE),)))
     assert (await ear.until(2))[1] == ("f.txt", "delete", "outside")
     house.write("f.txt", "2")
-    announcer.touched([b"f.txt"])
+    await announcer.touched([b"f.txt"])
     assert (await ear.until(3))[2] == ("f.txt", "create", "outside")
 
 
 async def test_an_editor_that_deletes_and_creates_has_modified(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     house.write("f.txt", "1")
-    announcer.named(Difference(removed=(Found(b"f.txt", Kind.FILE),)))
+    await announcer.named(Difference(removed=(Found(b"f.txt", Kind.FILE),)))
     assert await ear.until(1) == [("f.txt", "modify", "outside")]
 
 
 async def test_a_file_that_came_and_went_unseen_is_no_news(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
-    announcer.named(Difference(created=(Found(b"gone.txt", Kind.FILE),)))
-    announcer.touched([b"never.txt"])
+    await announcer.named(Difference(created=(Found(b"gone.txt", Kind.FILE),)))
+    await announcer.touched([b"never.txt"])
     house.write("f.txt", "1")
-    announcer.touched([b"f.txt"])
+    await announcer.touched([b"f.txt"])
     assert [path for path, _, _ in await ear.until(1)] == ["f.txt"]
 
 
 async def test_names_that_a_changed_rule_shows_or_hides_are_no_news(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     house.write("f.txt", "1")
-    announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE),), rules_changed=True))
+    await announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE),), rules_changed=True))
     house.write("g.txt", "1")
-    announcer.touched([b"g.txt"])
+    await announcer.touched([b"g.txt"])
     assert [path for path, _, _ in await ear.until(1)] == ["g.txt"]
 
 
@@ -97,10 +97,10 @@ async def test_our_own_writes_are_told_once_with_their_author(recorded: House, n
     ear = Ear(recorded)
     nursery.start_soon(recorded.workspace.announcer.run)
     await recorded.call("write_file", path="f.txt", content="1")
-    recorded.workspace.announcer.touched([b"f.txt"])
-    recorded.workspace.announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE),)))
+    await recorded.workspace.announcer.touched([b"f.txt"])
+    await recorded.workspace.announcer.named(Difference(created=(Found(b"f.txt", Kind.FILE),)))
     recorded.write("g.txt", "1")
-    recorded.workspace.announcer.touched([b"g.txt"])
+    await recorded.workspace.announcer.touched([b"g.txt"])
     assert [(path, by == "outside") for path, _, by in await ear.until(2)] == [("f.txt", False), ("g.txt", True)]
 
 
@@ -108,14 +108,14 @@ async def test_a_hint_that_comes_while_we_write_is_looked_at_afterwards(house: H
     ear = Ear(house)
     house.write("f.txt", "ours")
     with announcer.changing(b"f.txt"):
-        announcer.touched([b"f.txt"])
+        await announcer.touched([b"f.txt"])
         house.write("g.txt", "1")
-        announcer.touched([b"g.txt"])
+        await announcer.touched([b"g.txt"])
         assert [path for path, _, _ in await ear.until(1)] == ["g.txt"]
         announcer.note(b"f.txt", None)
     house.write("f.txt", "theirs")
     await house.call("write_file", path="f.txt", content="theirs", overwrite=True)
-    announcer.touched([b"f.txt"])
+    await announcer.touched([b"f.txt"])
     assert (await ear.until(2))[1] == ("f.txt", "create", "outside")
 
 
@@ -123,7 +123,7 @@ async def test_protected_files_are_for_operators_only(house: House, announcer: A
     operator, agent = Ear(house), Ear(house, Role.AGENT)
     house.write(".env", "K=1")
     house.write("f.txt", "1")
-    announcer.touched([b".env", b"f.txt"])
+    await announcer.touched([b".env", b"f.txt"])
     assert [path for path, _, _ in await operator.until(2)] == [".env", "f.txt"]
     assert [path for path, _, _ in await agent.until(1)] == ["f.txt"]
 
@@ -131,7 +131,7 @@ async def test_protected_files_are_for_operators_only(house: House, announcer: A
 async def test_lost_hints_are_said_to_be(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     announcer.lost()
-    announcer.named(Difference(complete=False))
+    await announcer.named(Difference(complete=False))
     await ear.until(2)
     assert [event["kind"] for event in ear.events] == ["resync", "resync"]
 

@@ -1,13 +1,16 @@
 """The index as a service: it builds, loads, says how far it is, and is right with and without hints."""
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.threads import Lane
 from picoclawd.index.contents import Allowance, Text
 from picoclawd.index.requirements import Literal, trigram_query
 from picoclawd.index.scan import never
@@ -184,3 +187,44 @@ async def test_texts_of_removed_files_are_dropped_by_a_sweep(house: House, nurse
     with trio.fail_after(10):
         while contents.statistics().files > 1:  # noqa: ASYNC110 - a thread is at work
             await trio.sleep(0.01)
+
+
+async def test_a_search_that_is_cancelled_takes_no_hints_with_it(house: House) -> None:
+    index, threads, thread_is_free = house.workspace.index, house.workspace.threads, threading.Event()
+    await threads.run(Lane.INDEX, index.tree.build)
+    house.write("f.txt", "x")
+    index._on_dirty(frozenset([os.fsencode(house.root)]), frozenset())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(threads.run, Lane.INDEX, thread_is_free.wait, 10)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.CancelScope() as search:
+
+            async def give_up() -> None:
+                await trio.testing.wait_all_tasks_blocked()
+                search.cancel()
+                await trio.testing.wait_all_tasks_blocked()
+                thread_is_free.set()
+
+            nursery.start_soon(give_up)
+            await index._drain_hints()
+    assert search.cancelled_caught
+    await index._drain_hints()
+    names = index.tree.names(b"")
+    assert names is not None
+    assert names.files.lines() == [b"f.txt"]
+
+
+async def test_a_great_many_hints_leave_the_loop_to_others(house: House) -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await house.workspace.announcer.touched(b"%d" % number for number in range(10_000))
+        assert turns >= 10
+        nursery.cancel_scope.cancel()
