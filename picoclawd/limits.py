@@ -46,3 +46,7 @@ TEMP_SUFFIX = b".tmp"
 
 # Syntax check
 BRACKET_STACK_MAX = 256
+
+# What a worker that reads one document may write to: what a hostile file can make the machine give up. A picture of
+# 100 megapixels needs 300 MB.
+DOCUMENT_DATA_BYTES = 352 * MIB

@@ -33,6 +33,8 @@ def confine() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    data = limits.DOCUMENT_DATA_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
     linux.give_up_privileges()
 
 
@@ -47,7 +49,8 @@ def read(kind: str, source: BinaryIO, wanted: Wanted) -> dict[str, Any]:
     except Unreadable as error:
         return _failed(error.slug, error.reason)
     except MemoryError:
-        return _failed(Slug.TOO_LARGE, f"reading it takes more than {MEMORY_BYTES // limits.MIB} MiB of memory")
+        most = limits.DOCUMENT_DATA_BYTES // limits.MIB
+        return _failed(Slug.TOO_LARGE, f"reading it takes more than {most} MiB of memory")
     except ModuleNotFoundError as error:
         return _failed(
             Slug.READER_NOT_INSTALLED, f"the reader for it is not installed ({error.name}); a person can: {_INSTALL}"

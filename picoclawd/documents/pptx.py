@@ -22,10 +22,18 @@ def read(source: BinaryIO, wanted: Wanted) -> Found:
 
 def _slide(slide: Any) -> str:
     lines = list(_lines(slide.shapes, slide.shapes.title))
-    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-        notes = slide.notes_slide.notes_text_frame.text.strip()
+    if slide.has_notes_slide:
+        notes = "\n".join(_notes(slide.notes_slide))
         lines += [f"Notes: {notes}"] if notes else []
     return "\n".join(lines).replace("\v", "\n") or "[this slide has no text]"
+
+
+def _notes(notes_slide: Any) -> Iterator[str]:
+    """What was written where notes belong, and in boxes of its own, as LibreOffice has it; not the page's number."""
+    frame = notes_slide.notes_text_frame
+    if frame is not None and frame.text.strip():
+        yield frame.text.strip()
+    yield from _lines(shape for shape in notes_slide.shapes if not shape.is_placeholder)
 
 
 def _lines(shapes: Any, title: Any = None) -> Iterator[str]:

@@ -31,7 +31,7 @@ from picoclawd.files.threads import Lane, Threads
 from picoclawd.workspace.read import Confirmed, target_of
 
 COMMAND = (sys.executable, "-I", "-m", "picoclawd.documents.child")
-WORKERS = 2  # at a time: each may take 600 MiB and a core
+WORKERS = 2  # at a time: each may take limits.DOCUMENT_DATA_BYTES and a core
 DEADLINE_S = 20.0  # of one worker, its 10 s of the processor included: a slow disk or a busy machine
 IMAGE_FILE_MAX_BYTES = 10 * limits.MIB
 CACHE_MAX_BYTES = 32 * limits.MIB
@@ -141,7 +141,7 @@ def _why_died(status: int) -> tuple[Slug, str]:
     if -status == signal.SIGKILL:  # not by us, and the processor's limit comes as SIGXCPU
         return Slug.TOO_LARGE, "its reader was killed, most likely because the system ran out of memory"
     if -status in _OUT_OF_MEMORY:
-        return Slug.TOO_LARGE, "reading it takes more than 600 MiB of memory"
+        return Slug.TOO_LARGE, f"reading it takes more than {limits.DOCUMENT_DATA_BYTES // limits.MIB} MiB of memory"
     if status < 0:
         return Slug.UNSUPPORTED_FORMAT, f"it is damaged: its reader crashed ({signal.Signals(-status).name})"
     return Slug.UNSUPPORTED_FORMAT, f"its reader ended with status {status}"
@@ -150,7 +150,7 @@ def _why_died(status: int) -> tuple[Slug, str]:
 def _failed(path: WsPath, mark: Mark, slug: Slug, reason: str) -> Fault:
     return Fault(
         slug,
-        f"{path.given} looks like a {mark.words}, but was not read: {reason}. "
+        f"{path.given} looks like {_article(mark.words)} {mark.words}, but was not read: {reason}. "
         'read_file with mode="bytes" shows its bytes.',
         next_call=NextCall("read_file", {"path": path.given, "mode": "bytes"}),
     )
@@ -192,3 +192,7 @@ def _size(found: Found) -> int:
 def wanted_of(path: WsPath, windows: tuple[tuple[int, int], ...], max_chars: int) -> Wanted:
     """A request for the units in these windows, (first, past the last), of the file at `path`."""
     return Wanted(windows, max_chars, os.fsdecode(paths.split(path.absolute)[1]))
+
+
+def _article(words: str) -> str:
+    return "an" if words[0].lower() in "aeiou" else "a"

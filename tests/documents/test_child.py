@@ -81,7 +81,7 @@ def test_a_missing_library_names_the_command_that_installs_it(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("error", "slug", "words"),
     [
-        (MemoryError, "too_large", "600 MiB of memory"),
+        (MemoryError, "too_large", "352 MiB of memory"),
         (RecursionError, "unsupported_format", "nested too deep"),
         (KeyError, "unsupported_format", "damaged"),
     ],

@@ -1,5 +1,9 @@
 """PPTX by slide, with notes."""
 
+import io
+import re
+import zipfile
+
 from tests.documents import made
 from tests.documents.reading import read
 
@@ -20,3 +24,15 @@ def test_slides_are_read_by_number() -> None:
     found = read("pptx", made.pptx(SLIDES), (2, 3))
     assert found.units == ((2, "# Two\nsecond body"),)
     assert found.total == 3
+
+
+def test_notes_that_are_a_box_of_their_own_are_read_too() -> None:
+    """As LibreOffice writes them, where nothing says that the box is the notes'."""
+    data = made.pptx([("Title", "body", "say hello")])
+    name = "ppt/notesSlides/notesSlide1.xml"
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        notes = packed.read(name)
+    unmarked = re.sub(rb'<p:ph type="body"[^>]*/>', b"", notes)
+    assert unmarked != notes
+    ((_number, text),) = read("pptx", made.rezipped(data, {name: unmarked})).units
+    assert text == "# Title\nbody\nNotes: say hello"
