@@ -88,7 +88,7 @@ async def test_the_cache_has_a_bound(house: House, monkeypatch: pytest.MonkeyPat
     [
         ("SIGKILL", Slug.TOO_LARGE, "system ran out of memory"),
         ("SIGXCPU", Slug.TOO_LARGE, "10 s of the processor"),
-        ("SIGABRT", Slug.TOO_LARGE, "600 MiB of memory"),
+        ("SIGABRT", Slug.TOO_LARGE, "352 MiB of memory"),
         ("SIGSEGV", Slug.UNSUPPORTED_FORMAT, "crashed (SIGSEGV)"),
     ],
 )
