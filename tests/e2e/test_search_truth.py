@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.e2e.search_world import PATTERNS, Fresh, Other, look
 from tests.house import House
 from tests.index.truth import WithoutCtime
 
+MEMORY = "/dev/shm"
 FAULTY = str(Path(__file__).parents[1] / "index/faulty_child.py")
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -145,6 +147,13 @@ async def test_a_verified_search_is_right_after_every_change(tmp_path: Path) -> 
 @pytest.mark.parametrize("watcher", list(WATCHERS))
 async def test_a_verified_search_is_right_whatever_the_watcher_says(tmp_path: Path, watcher: str) -> None:
     await run_in_house(tmp_path, 70, 2, WATCHERS[watcher])
+
+
+async def test_a_verified_search_is_right_on_a_file_system_in_memory() -> None:
+    if not os.access(MEMORY, os.W_OK):
+        pytest.skip(f"{MEMORY} cannot be written")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as base:
+        await run_in_house(Path(base), 100, 7, WATCHERS["twice"])
 
 
 BUDGETS = {"for a few": Options(text_cache_bytes=5_000), "for none": Options(text_cache_bytes=0)}
