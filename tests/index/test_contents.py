@@ -231,3 +231,24 @@ def test_where_the_clock_stands_still_the_size_tells(root_fd: int, tmp_path: Pat
         with open(tmp_path / "a", "ab") as file:
             file.write(b" more")
         assert data_of(contents, b"a") == wanted
+
+
+class WithoutCtimeAndSize(WithoutCtime):
+    def facts(self, stat: os.stat_result) -> Facts:
+        mtime_ns, ino, dev, _size, *others = super().facts(stat)
+        return (mtime_ns, ino, dev, *others)
+
+
+@pytest.mark.parametrize(("trust", "is_caught"), [(WithoutCtime, True), (WithoutCtimeAndSize, False)])
+def test_where_no_ctime_is_kept_another_size_is_still_a_change(
+    root_fd: int, tmp_path: Path, trust: type[Trust], is_caught: bool
+) -> None:
+    contents = Contents(root_fd, 1 << 20, trust(TICK_NS))
+    write(tmp_path / "a.txt", b"old\n")
+    settle()
+    assert data_of(contents, b"a.txt") == b"old\n"
+    times = (tmp_path / "a.txt").stat()
+    (tmp_path / "a.txt").write_bytes(b"newer\n")
+    os.utime(tmp_path / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
+    settle()
+    assert (data_of(contents, b"a.txt") == b"newer\n") is is_caught

@@ -45,6 +45,21 @@ async def test_a_version_is_the_state_right_after_it_and_a_restore_is_a_version_
     assert path.read_bytes() == b"1\n"
 
 
+async def test_a99_what_took_the_name_of_a_removed_file_is_not_lost(past: House) -> None:
+    path = past.write("f.txt", b"1")
+    removed = (await past.call("remove_file", path="f.txt"))["data"]["version"]
+    past.write("f.txt", b"2")
+    await past.fault(Slug.CONFLICT, "restore_file", version=removed)
+    assert path.read_bytes() == b"2"
+    path.unlink()
+    await past.call("write_file", path="f.txt", content="2")  # known to history, so it may make room, and come back
+    await past.call("restore_file", version=removed)
+    assert path.read_bytes() == b"1"
+    before = (await past.call("file_history", path="f.txt"))["data"]["versions"][0]["version"]
+    await past.call("restore_file", version=before - 1)
+    assert path.read_bytes() == b"2"
+
+
 async def test_the_version_of_a_removal_brings_the_file_back_as_often_as_one_likes(past: House) -> None:
     path = past.write("d/f.txt", b"x\n", mode=0o755)
     removed = (await past.call("remove_file", path="d/f.txt"))["data"]["version"]
