@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from harness import Bars, Client, Scratch, median_ms, scratch_daemon, timed
 
 DEADLINE_S = {"search_files": 10.0, "find_files": 30.0}
-FILES, LINES, WIDTH = 60, 200, 1000
+FILES, LINES, WIDTH = 150, 200, 1000
 PATTERNS = {
     "states without end": "[ab]*a[ab]{200}c",
     "few instructions": r"x.{20}z|[ab]*a[ab]{30}c",
