@@ -15,9 +15,15 @@ from picoclawd.rpc.server import Door
 
 
 class Doors(msgspec.Struct, frozen=True):
-    """The sockets that the server listens on."""
+    """The sockets that the server listens on. `inherited`: some of them are systemd's, which goes on listening."""
 
     listening: tuple[Door, ...]
+    inherited: bool = False
+
+
+def bound_paths(inherited: Mapping[str, int]) -> dict[str, str]:
+    """Where the sockets that systemd has bound are, by role; those without a place in the file system are left out."""
+    return {role: path for role, fd in inherited.items() if (path := sockets.path_of(fd)) is not None}
 
 
 @contextmanager
@@ -43,4 +49,4 @@ def open_doors(instance: Instance, inherited: Mapping[str, int], log: logging.Lo
                 continue
             owned.callback(taken.close)
             listening.append(Door(taken.listener, role))
-        yield Doors(tuple(listening))
+        yield Doors(tuple(listening), bool(inherited))

@@ -49,11 +49,19 @@ def is_name(name: str) -> bool:
 
 
 def derive(
-    config: Config, *, path: str | None, instance: str | None, socket: str | None, environ: Mapping[str, str]
+    config: Config,
+    *,
+    path: str | None,
+    instance: str | None,
+    socket: str | None,
+    environ: Mapping[str, str],
+    bound: Mapping[str, str] | None = None,
 ) -> Instance:
     """Work out the places of the daemon that `config`, read from `path`, describes. Blocking.
 
-    `instance` and `socket` are the command line's. The default workspace is created, 0700; any other must exist.
+    `instance` and `socket` are the command line's. `bound` are the places of sockets, by role, that systemd listens on
+    already: whatever the configuration says, clients find them there. The default workspace is created, 0700; any
+    other must exist.
 
     Raises: not_found or not_a_directory for the workspace; invalid_path for a socket path that is too long, a
     state directory inside the workspace, or a runtime directory that does not exist.
@@ -64,8 +72,9 @@ def derive(
     _keep_apart(state_dir, workspace)
     runtime_dir = _runtime_dir(name, state_dir, environ)
     given = os.path.abspath(socket) if socket else config.daemon.socket
-    agent = given or os.path.join(runtime_dir, "agent", "sock")
-    operator = config.daemon.operator_socket
+    there = bound or {}
+    agent = there.get("agent") or given or os.path.join(runtime_dir, "agent", "sock")
+    operator = there.get("operator") or config.daemon.operator_socket
     if operator is None:
         operator = os.path.join(runtime_dir, "operator", "sock")
     _check_socket("the agents' socket", agent, "daemon.socket")
