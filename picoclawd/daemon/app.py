@@ -19,7 +19,7 @@ import trio
 
 from picoclawd.daemon import log as daemon_log
 from picoclawd.daemon import sandbox, systemd
-from picoclawd.daemon.assemble import limits_of, options_of, policy_of, toolbox_of, wire_settings_of
+from picoclawd.daemon.assemble import limits_of, options_of, policy_of, slow_s_of, toolbox_of, wire_settings_of
 from picoclawd.daemon.config_load import Loaded, load
 from picoclawd.daemon.config_reload import reloadable_diff
 from picoclawd.daemon.doors import Doors, bound_paths, open_doors
@@ -38,6 +38,7 @@ from picoclawd.history.records import HistoryError
 from picoclawd.rpc import dispatch
 from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.host import WorkspaceHost
+from picoclawd.rpc.meter import Meter
 from picoclawd.rpc.rows import Facts
 from picoclawd.rpc.server import Server
 from picoclawd.text.display import log_line
@@ -149,7 +150,7 @@ class _Daemon:
             probes = self._look_around(rooted.root_fd)
             self._workspace = Workspace(rooted, (root, *aliases), probes, options_of(config), records=records)
             facts = Facts(version(), trio.current_time(), limits_of(config))
-            self._host = WorkspaceHost(self._workspace, toolbox_of(config), facts, self._log)
+            self._host = WorkspaceHost(self._workspace, toolbox_of(config), facts, self._log, Meter(slow_s_of(config)))
             self._server = Server(self._host, wire_settings_of(config), ByteBudget(config.daemon.max_buffered_bytes))
             await self._live()
 
@@ -196,6 +197,7 @@ class _Daemon:
         self._config = config
         self._workspace.reconfigure(policy, options_of(config))
         self._host.equip(toolbox_of(config))
+        self._host.meter.slow_s = slow_s_of(config)
         self._server.settings = wire_settings_of(config)
         for warning in loaded.warnings:
             self._log.warning("%s", warning)

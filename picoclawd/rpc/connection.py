@@ -119,6 +119,7 @@ class Connection:
         with self._reading:
             try:
                 while data := await self._stream.receive_some(RECEIVE_BYTES):
+                    self._host.meter.received_bytes += len(data)
                     for count, found in enumerate(self._buffer.feed(bytes(data)), 1):
                         await self._take_in(found)
                         if count % LINES_PER_TURN == 0:
@@ -199,6 +200,7 @@ class Connection:
         return answer
 
     def _refuse(self, line: Gathering, index: int, element: Invalid) -> None:
+        self._host.meter.count_refused(element.fault.slug)
         answer = envelope.error_line(element.fault, element.id)
         self._account.force(len(answer))
         self._add(line, index, answer)
@@ -214,6 +216,7 @@ class Connection:
         if output is None:
             self._release(line.size, 0)
         else:
+            self._host.meter.sent_bytes += len(output) + 1
             self._outbox.put(output, partial(self._release, line.size, line.told_bytes))
 
     def _release(self, slots: int, told_bytes: int) -> None:
@@ -224,6 +227,7 @@ class Connection:
 
     def _post(self, line: bytes, sent: Callable[[], None]) -> None:
         """Queue a notification's line and see that somebody sends it."""
+        self._host.meter.sent_bytes += len(line) + 1
         self._outbox.put(line, sent)
         self._flush_soon()
 
