@@ -176,11 +176,11 @@ class _Guard:
     def _count(self, job: Job, outcome: str) -> None:
         """Count a request that ended, and tell of one that was slow."""
         took_s = time.perf_counter() - job.admitted_s
-        waits = job.exchange.waits
+        waits = job.exchange.waited
         name = job.method.name if job.method is not None else meter.UNKNOWN
         if self._host.meter.count(name, outcome, took_s, waits):
             subject = self._host.subject(job.exchange.client)
-            meter.tell_slow(self._host.log, name, job.params, outcome, took_s, waits, subject)
+            meter.tell_slow(self._host.log, name, job.params, outcome, took_s, job.exchange.waits, subject)
 
     def _internal(self, job: Job, exc: Exception) -> Fault:
         """Log the bug under a short id and say no more than that id."""

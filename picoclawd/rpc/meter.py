@@ -60,7 +60,7 @@ class Meter:
         self.server: Callable[[], ServerStatistics] | None = None
         self._served: dict[str, Served] = {}
 
-    def count(self, method: str, outcome: str, took_s: float, waits: Waits) -> bool:
+    def count(self, method: str, outcome: str, took_s: float, waits: Waits | None = None) -> bool:
         """Count one request that ended; True where it was slow. Waiting for a person is not slow."""
         served = self._served.get(method)
         if served is None:
@@ -68,11 +68,11 @@ class Meter:
         served.outcomes[outcome] = served.outcomes.get(outcome, 0) + 1
         served.buckets[bisect_left(BOUNDS_S, took_s)] += 1
         served.seconds += took_s
-        waited = self.waited
-        waited.turn_s += waits.turn_s
-        waited.locks_s += waits.locks_s
-        waited.person_s += waits.person_s
-        if not 0 < self.slow_s < took_s - waits.person_s:
+        own_s = took_s
+        if waits is not None:
+            self._add(waits)
+            own_s -= waits.person_s
+        if not 0 < self.slow_s < own_s:
             return False
         self.slow_calls += 1
         return True
@@ -85,6 +85,11 @@ class Meter:
     def served(self) -> Iterator[tuple[str, Served]]:
         """Every method that was called, in order of its name."""
         yield from sorted(self._served.items())
+
+    def _add(self, waits: Waits) -> None:
+        self.waited.turn_s += waits.turn_s
+        self.waited.locks_s += waits.locks_s
+        self.waited.person_s += waits.person_s
 
 
 def tell_slow(

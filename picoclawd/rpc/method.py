@@ -48,7 +48,7 @@ class Exchange:
 
     `client` is what `Host.connected` returned for this connection. `meta` is the request's `_meta`, its known
     members already checked (`progress` and `dry_run` booleans, `op` a short string); it is no longer in the params.
-    `waits` is told what the request waits for.
+    `waited` is what the request waited for, None where it was for nothing.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Exchange:
         "notifier",
         "peer",
         "request_id",
-        "waits",
+        "waited",
     )
 
     def __init__(
@@ -77,11 +77,18 @@ class Exchange:
         self.request_id = request_id
         self.meta = meta
         self.notifier = notifier
-        self.waits = Waits()
+        self.waited: Waits | None = None
         self._scope: trio.CancelScope | None = None
         self._cancelled = False
         self._next_progress_s = 0.0
         self._token = trio.lowlevel.current_trio_token() if meta.get("progress") is True else None
+
+    @property
+    def waits(self) -> Waits:
+        """What is told what the request waits for; made when it is first asked for."""
+        if self.waited is None:
+            self.waited = Waits()
+        return self.waited
 
     @property
     def scope(self) -> trio.CancelScope:
