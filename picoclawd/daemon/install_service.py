@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -100,11 +101,20 @@ def _take_back(store: UnitStore, instances: list[str], names: list[str], environ
         if names:
             _systemctl(environ, "disable", "--now", *units)
             store.unlink_enabled(units)
+            _forget_announcement(instance, environ)
     for name in names:
         if store.remove(name) is Held.OURS:
             print(f"removed {log_line(store.path(name))}")
     if names and not _systemctl(environ, "daemon-reload"):
         print("No user manager of systemd was reachable; where one runs:  systemctl --user daemon-reload")
+
+
+def _forget_announcement(instance: str, environ: Mapping[str, str]) -> None:
+    """Remove the `info.json` that a daemon leaves to sockets of systemd, where these are gone."""
+    place = os.path.join(environ.get("XDG_RUNTIME_DIR", ""), "picoclawd", instance)
+    if os.path.isabs(place) and not os.path.lexists(os.path.join(place, "agent", "sock")):
+        with suppress(OSError):
+            os.unlink(os.path.join(place, "info.json"))
 
 
 def plan_of(wish: Wish, environ: Mapping[str, str]) -> Plan:

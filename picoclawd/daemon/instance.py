@@ -74,9 +74,9 @@ def derive(
     given = os.path.abspath(socket) if socket else config.daemon.socket
     there = bound or {}
     agent = there.get("agent") or given or os.path.join(runtime_dir, "agent", "sock")
-    operator = there.get("operator") or config.daemon.operator_socket
-    if operator is None:
-        operator = os.path.join(runtime_dir, "operator", "sock")
+    operator = config.daemon.operator_socket
+    if operator != "":  # that one is turned off, whoever listens
+        operator = there.get("operator") or operator or os.path.join(runtime_dir, "operator", "sock")
     _check_socket("the agents' socket", agent, "daemon.socket")
     _check_socket("the operator's socket", operator, "daemon.operator_socket")
     return Instance(

@@ -134,6 +134,17 @@ def test_uninstalling_one_of_two_leaves_the_other_whole(home: Path) -> None:
     assert list(enabled.iterdir()) == []
 
 
+def test_uninstalling_takes_the_announcement_along_unless_something_still_listens(home: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert main(["install-service", "--instance", name, "--workspace", "project"]) == 0
+        (tmp_path / f"picoclawd/{name}").mkdir(parents=True)
+        (tmp_path / f"picoclawd/{name}/info.json").write_text("{}")
+    (tmp_path / "picoclawd/two/agent").mkdir()
+    (tmp_path / "picoclawd/two/agent/sock").touch()
+    assert main(["install-service", "--uninstall"]) == 0
+    assert [path.parent.name for path in tmp_path.glob("picoclawd/*/info.json")] == ["two"]
+
+
 def test_uninstalling_keeps_what_was_changed_and_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["install-service", "--instance", "work"]) == 0
     mine = units(home) / SANDBOX

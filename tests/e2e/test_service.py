@@ -66,13 +66,13 @@ class Activated(Daemon):
         return [needs("systemd-socket-activate"), *sockets, "--fdname=agent:operator", *env, *super().command()]
 
     def configure(self, keys: dict[str, object]) -> None:
-        """Name no socket: where it listens is systemd's word alone."""
-        workspace = {"agents": {"defaults": {"workspace": str(self.root)}}}
-        self.config_path.write_text(json.dumps(workspace))
+        """Name no socket but by `keys` of the section `daemon`: where it listens is systemd's word alone."""
+        config = {"agents": {"defaults": {"workspace": str(self.root)}}, "daemon": keys}
+        self.config_path.write_text(json.dumps(config))
 
 
-def activated(tmp_path: Path) -> Activated:
-    daemon = Activated(tmp_path)
+def activated(tmp_path: Path, keys: dict[str, object] | None = None) -> Activated:
+    daemon = Activated(tmp_path, keys)
     for path in (daemon.agent_socket, daemon.operator_socket):
         path.parent.mkdir(mode=0o700)
     daemon.spawn()
@@ -95,6 +95,18 @@ def test_systemd_activates_it_and_both_sockets_answer(tmp_path: Path) -> None:
         assert daemon.stop() == 0
     assert daemon.agent_socket.exists()  # systemd's, which may go on listening, and start it again:
     assert announced.exists()
+
+
+def test_an_operators_socket_that_is_turned_off_serves_nobody_though_systemd_listens(tmp_path: Path) -> None:
+    daemon = activated(tmp_path, {"operator_socket": ""})
+    try:
+        with daemon.client(60.0) as client, Client(daemon.operator_socket, 0.5) as operator:
+            assert client.call("session.info")["role"] == "agent"
+            with pytest.raises((OSError, EOFError)):  # closed here; where systemd holds it, too, nothing comes
+                operator.call("ping")
+        assert "systemctl --user disable --now picoclawd-operator@" in daemon.log()
+    finally:
+        assert daemon.stop() == 0
 
 
 def test_a97_a_restart_with_clients_connected_ends_in_time_and_leaves_no_stale_socket(tmp_path: Path) -> None:
