@@ -1,4 +1,7 @@
-"""Put the configuration's JSON Schema into the wheel: it is made from the Structs, nothing generated is committed."""
+"""Put into the wheel what lies outside the package: the unit files, and the configuration's JSON Schema.
+
+The schema is made from the Structs: nothing generated is committed.
+"""
 
 import json
 import sys
@@ -10,7 +13,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class SchemaHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Writes `picoclawd/config.schema.json`; an editable install has none (`picoclawd schema` prints it)."""
+    """Adds `picoclawd/systemd/` and `picoclawd/config.schema.json`. An editable install has neither: the units are
+    beside the package in the source tree, and `picoclawd schema` prints the schema."""
 
     PLUGIN_NAME = "custom"
 
@@ -29,6 +33,7 @@ class SchemaHook(BuildHookInterface):  # type: ignore[type-arg]
         target = Path(self.made.name, "config.schema.json")
         target.write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
         build_data["force_include"][str(target)] = "picoclawd/config.schema.json"
+        build_data["force_include"][str(Path(self.root, "systemd"))] = "picoclawd/systemd"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the file that was included."""

@@ -25,6 +25,7 @@ import trio
 
 from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.connection import WireSettings
+from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import Exchange, Method, Notifier, Params, Peer
 from picoclawd.rpc.server import Door, Server
 
@@ -80,9 +81,14 @@ class PingHost:
     """A host with one method."""
 
     log = logging.getLogger("bench")
+    meter = Meter()
 
     def __init__(self) -> None:
         self.methods = {"ping": Method("ping", _ping, at_once=lambda exchange, params: {"pong": True})}
+
+    def subject(self, client: object) -> Subject:
+        """No call is anybody's."""
+        return Subject()
 
     def connected(self, peer: Peer, notifier: Notifier) -> object:
         """No client has a standing."""

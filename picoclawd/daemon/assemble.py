@@ -94,6 +94,11 @@ def wire_settings_of(config: Config) -> WireSettings:
     return WireSettings(daemon.max_request_bytes, daemon.max_in_flight, daemon.max_connections)
 
 
+def slow_s_of(config: Config) -> float:
+    """Seconds after which a call is told as slow; 0: never."""
+    return config.daemon.slow_call_ms / 1000
+
+
 def limits_of(config: Config) -> dict[str, int]:
     """The numbers that session.open tells a client to respect."""
     return {

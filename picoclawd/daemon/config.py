@@ -174,6 +174,10 @@ class DaemonConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         int,
         Meta(ge=REQUEST_BYTES_MIN, description="All requests and answers held in memory together."),
     ] = 128 * limits.MIB
+    slow_call_ms: Annotated[
+        int,
+        Meta(ge=0, description="A call that takes longer, but for a person's time, is told in the log; 0: none."),
+    ] = 2_000
     text_cache_bytes: Annotated[Bytes, Meta(description="File text kept in memory for searches.")] = 256 * limits.MIB
     verify_files_max: Annotated[
         int,

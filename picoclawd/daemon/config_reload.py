@@ -6,13 +6,18 @@ from msgspec import Struct
 from picoclawd.daemon.config import Config, DaemonConfig
 
 # `daemon` keys that are read anew at each use.
-_RELOADABLE = ("approvals", *(name for name in DaemonConfig.__struct_fields__ if name.startswith("max_")))
+_RELOADABLE = (
+    "approvals",
+    "slow_call_ms",
+    *(name for name in DaemonConfig.__struct_fields__ if name.startswith("max_")),
+)
 
 
 def reloadable_diff(old: Config, new: Config) -> tuple[Config, list[str]]:
     """The configuration to run with from now on, and the JSON paths of changes that wait for a restart.
 
-    `tools.*`, the limits (`daemon.max_*`) and `daemon.approvals` are taken from `new`, all else stays as in `old`.
+    `tools.*`, the limits (`daemon.max_*`), `daemon.slow_call_ms` and `daemon.approvals` are taken from `new`, all else
+    stays as in `old`.
     """
     limits = {name: getattr(new.daemon, name) for name in _RELOADABLE}
     effective = msgspec.structs.replace(old, tools=new.tools, daemon=msgspec.structs.replace(old.daemon, **limits))

@@ -13,11 +13,22 @@ from picoclawd.rpc import sockets
 from picoclawd.rpc.method import Role
 from picoclawd.rpc.server import Door
 
+_TURNED_OFF = (
+    'daemon.operator_socket is "", so nobody is served at the operator\'s socket, on which systemd listens: '
+    "systemctl --user disable --now picoclawd-operator@%s.socket"
+)
+
 
 class Doors(msgspec.Struct, frozen=True):
-    """The sockets that the server listens on."""
+    """The sockets that the server listens on. `inherited`: some of them are systemd's, which goes on listening."""
 
     listening: tuple[Door, ...]
+    inherited: bool = False
+
+
+def bound_paths(inherited: Mapping[str, int]) -> dict[str, str]:
+    """Where the sockets that systemd has bound are, by role; those without a place in the file system are left out."""
+    return {role: path for role, fd in inherited.items() if (path := sockets.path_of(fd)) is not None}
 
 
 @contextmanager
@@ -33,14 +44,24 @@ def open_doors(instance: Instance, inherited: Mapping[str, int], log: logging.Lo
     with ExitStack() as owned:
         listening: list[Door] = []
         for role, path in wanted:
-            if role in inherited:
-                taken, warning = sockets.inherit(inherited[role])
-                if warning is not None:
-                    log.warning("%s", warning)
-            elif path is not None:
-                taken = sockets.bind(path)
-            else:
+            if path is None:
+                _leave(inherited.get(role), instance, log)
                 continue
+            taken = _taken(inherited[role], log) if role in inherited else sockets.bind(path)
             owned.callback(taken.close)
             listening.append(Door(taken.listener, role))
-        yield Doors(tuple(listening))
+        yield Doors(tuple(listening), bool(inherited))
+
+
+def _taken(fd: int, log: logging.Logger) -> sockets.OwnedSocket:
+    taken, warning = sockets.inherit(fd)
+    if warning is not None:
+        log.warning("%s", warning)
+    return taken
+
+
+def _leave(fd: int | None, instance: Instance, log: logging.Logger) -> None:
+    """Serve nobody where the configuration says so, and say what is left of it elsewhere."""
+    if fd is not None:
+        os.close(fd)
+        log.warning(_TURNED_OFF, instance.name)

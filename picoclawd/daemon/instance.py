@@ -49,25 +49,34 @@ def is_name(name: str) -> bool:
 
 
 def derive(
-    config: Config, *, path: str | None, instance: str | None, socket: str | None, environ: Mapping[str, str]
+    config: Config,
+    *,
+    path: str | None,
+    instance: str | None,
+    socket: str | None,
+    environ: Mapping[str, str],
+    bound: Mapping[str, str] | None = None,
 ) -> Instance:
     """Work out the places of the daemon that `config`, read from `path`, describes. Blocking.
 
-    `instance` and `socket` are the command line's. The default workspace is created, 0700; any other must exist.
+    `instance` and `socket` are the command line's. `bound` are the places of sockets, by role, that systemd listens on
+    already: whatever the configuration says, clients find them there. The default workspace is created, 0700; any
+    other must exist.
 
     Raises: not_found or not_a_directory for the workspace; invalid_path for a socket path that is too long, a
     state directory inside the workspace, or a runtime directory that does not exist.
     """
     workspace = _workspace(config, environ)
-    name = instance or config.daemon.instance or _name_of_config(path, environ) or _name_of_workspace(workspace)
+    name = name_of(config, path=path, instance=instance, environ=environ)
     state_dir = config.daemon.state_dir or os.path.join(state_home(environ), "picoclawd", name)
     _keep_apart(state_dir, workspace)
     runtime_dir = _runtime_dir(name, state_dir, environ)
     given = os.path.abspath(socket) if socket else config.daemon.socket
-    agent = given or os.path.join(runtime_dir, "agent", "sock")
+    there = bound or {}
+    agent = there.get("agent") or given or os.path.join(runtime_dir, "agent", "sock")
     operator = config.daemon.operator_socket
-    if operator is None:
-        operator = os.path.join(runtime_dir, "operator", "sock")
+    if operator != "":  # that one is turned off, whoever listens
+        operator = there.get("operator") or operator or os.path.join(runtime_dir, "operator", "sock")
     _check_socket("the agents' socket", agent, "daemon.socket")
     _check_socket("the operator's socket", operator, "daemon.operator_socket")
     return Instance(
@@ -83,17 +92,34 @@ def derive(
     )
 
 
+def name_of(config: Config, *, path: str | None, instance: str | None, environ: Mapping[str, str]) -> str:
+    """The instance's name, where `instance` is the command line's. Creates nothing.
+
+    Raises: not_found where it is made of a workspace that does not exist.
+    """
+    named = instance or config.daemon.instance or _name_of_config(path, environ)
+    return named or _name_of_workspace(workspace_of(config))
+
+
+def workspace_of(config: Config) -> str:
+    """The real path of the workspace, which need not exist."""
+    return os.path.realpath(config.agents.defaults.workspace)
+
+
 def _workspace(config: Config, environ: Mapping[str, str]) -> str:
     """The real path of the workspace; the default one is made where it is missing."""
     given = config.agents.defaults.workspace
     if given == expand(DEFAULT_WORKSPACE, environ):
         _make_private(given)
     if not os.path.lexists(given):
-        message = f"the workspace {given} does not exist: create it, or name another with --workspace"
-        raise Fault(Slug.NOT_FOUND, message)
+        raise _no_workspace(given)
     if not os.path.isdir(given):
         raise Fault(Slug.NOT_A_DIRECTORY, f"the workspace {given} is not a directory: name another with --workspace")
-    return os.path.realpath(given)
+    return workspace_of(config)
+
+
+def _no_workspace(path: str) -> Fault:
+    return Fault(Slug.NOT_FOUND, f"the workspace {path} does not exist: create it, or name another with --workspace")
 
 
 def _make_private(path: str) -> None:
@@ -117,7 +143,10 @@ def _name_of_config(path: str | None, environ: Mapping[str, str]) -> str | None:
 def _name_of_workspace(workspace: str) -> str:
     """The base name, as far as it can be part of a name, and 8 hex digits that tell it from its namesakes."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", os.path.basename(workspace))[:BASENAME_CHARS_MAX] or "root"
-    stat = os.stat(workspace)
+    try:
+        stat = os.stat(workspace)
+    except OSError as exc:
+        raise _no_workspace(workspace) from exc
     return f"{plain}-{hashlib.sha256(f'{stat.st_dev}:{stat.st_ino}'.encode()).hexdigest()[:8]}"
 
 

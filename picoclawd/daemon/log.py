@@ -1,10 +1,14 @@
-"""The log: one line an entry on stderr, everything in it escaped."""
+"""The log: one line an entry on stderr, everything in it escaped; fields of the journal where stderr leads there."""
 
 import logging
+import os
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TextIO
 
+from picoclawd.daemon import journald
 from picoclawd.text.display import log_line
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -29,15 +33,31 @@ class StderrHandler(logging.StreamHandler[TextIO]):
         """Drop the entry."""
 
 
-def set_up(level: str, stream: TextIO | None = None) -> logging.Logger:
-    """Make the logger `picoclawd` write entries of `level` (one of `LEVELS`) and above to stderr, and return it.
+def set_up(
+    level: str,
+    stream: TextIO | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    journal: str = journald.ADDRESS,
+) -> logging.Logger:
+    """Make the logger `picoclawd` write entries of `level` (one of `LEVELS`) and above, and return it.
 
-    Modules log through `logging.getLogger(__name__)`. Calling it again replaces the earlier handler.
+    They go to the journal, at the socket `journal`, where `stream` (stderr) is connected to it and it listens; else to
+    `stream`. Modules log through `logging.getLogger(__name__)`. Calling it again replaces the earlier handler.
     """
-    handler = StderrHandler(sys.stderr if stream is None else stream)
-    handler.setFormatter(LineFormatter())
     logger = logging.getLogger("picoclawd")
-    logger.handlers[:] = [handler]
+    for earlier in logger.handlers:
+        earlier.close()
+    logger.handlers[:] = [_handler(sys.stderr if stream is None else stream, environ, journal)]
     logger.setLevel(level.upper())
     logger.propagate = False
     return logger
+
+
+def _handler(stream: TextIO, environ: Mapping[str, str], journal: str) -> logging.Handler:
+    with suppress(OSError):  # also of a stream without a descriptor (io.UnsupportedOperation)
+        if journald.is_journal(stream.fileno(), environ):
+            return journald.JournalHandler(journal)
+    handler = StderrHandler(stream)
+    handler.setFormatter(LineFormatter())
+    return handler

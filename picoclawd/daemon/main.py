@@ -1,4 +1,4 @@
-"""The command line of the daemon: `picoclawd [serve] | check-config | schema`."""
+"""The command line of the daemon: `picoclawd [serve] | check-config | schema | install-service`."""
 
 import argparse
 import json
@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _check_config(options)
     if command == "schema":
         return _schema()
+    if command == "install-service":
+        return _install_service(options)
     return _serve(options)
 
 
@@ -37,12 +39,21 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check-config", help="list every fault of the configuration")
     _add_config_options(check)
     commands.add_parser("schema", help="print the JSON Schema of the configuration")
+    _add_install_service(commands.add_parser("install-service", help="have systemd run it for you, or no more"))
     return parser
 
 
 def _add_config_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="the configuration; see README for the search order")
     parser.add_argument("--instance", metavar="NAME", help="name of this daemon in socket and state paths")
+
+
+def _add_install_service(parser: argparse.ArgumentParser) -> None:
+    _add_config_options(parser)
+    parser.add_argument("--workspace", metavar="DIR", help="the agents' directory, as for serve")
+    parser.add_argument("--no-sandbox", action="store_true", help="without the drop-in that confines the daemon")
+    parser.add_argument("--uninstall", action="store_true", help="stop and remove the instance, or all without one")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be written or removed")
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -65,6 +76,19 @@ def _check_config(options: argparse.Namespace) -> int:
     lines, status = check(config=options.config, instance=options.instance, environ=os.environ)
     print("\n".join(lines))
     return status
+
+
+def _install_service(options: argparse.Namespace) -> int:
+    from picoclawd.daemon.install_service import Wish, install, uninstall
+
+    wish = Wish(
+        config=options.config,
+        instance=options.instance,
+        workspace=options.workspace,
+        sandbox=not options.no_sandbox,
+        dry_run=options.dry_run,
+    )
+    return uninstall(wish, os.environ) if options.uninstall else install(wish, os.environ)
 
 
 def _schema() -> int:

@@ -1,11 +1,8 @@
-"""The two things that systemd and a daemon say to each other: inherited sockets, and the state of the service.
-
-sd_listen_fds(3) and sd_notify(3), by hand: each is a few lines.
-"""
+"""Take over the sockets that systemd has bound for us: sd_listen_fds(3), by hand."""
 
 import os
 import socket
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 
 from picoclawd.errors import Fault, Slug
 
@@ -56,21 +53,3 @@ def _check_listening(fd: int, role: str) -> None:
     if not fits:
         message = f"the inherited descriptor {fd} ({role}) is no listening Unix stream socket: see ListenStream="
         raise Fault(Slug.INVALID_PARAMS, message)
-
-
-def notify(state: str, environ: Mapping[str, str]) -> bool:
-    """Tell systemd the service's state, such as `READY=1`; False where nobody listens or the message was lost.
-
-    Never waits: a full queue loses the message, as sd_notify(3) allows.
-    """
-    address = environ.get("NOTIFY_SOCKET", "")
-    if not address.startswith(("/", "@")):
-        return False
-    target = "\0" + address[1:] if address.startswith("@") else address
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-            sender.setblocking(False)
-            sender.sendto(state.encode(), target)
-    except OSError:
-        return False
-    return True

@@ -10,6 +10,7 @@ import trio
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.waits import Waits
 
 # (st_dev and st_ino of the parent directory, name): what a path means once it is resolved.
 LockKey = tuple[int, int, bytes]
@@ -51,11 +52,12 @@ class LockTable:
         self._locks: dict[LockKey, _Lock] = {}
 
     @asynccontextmanager
-    async def hold(self, keys: Iterable[LockKey], holder: str) -> AsyncIterator[None]:
+    async def hold(self, keys: Iterable[LockKey], holder: str, waits: Waits | None = None) -> AsyncIterator[None]:
         """Hold all of `keys` for the body of the `async with`; equal keys count once.
 
         They are taken in sorted order, so that two calls on the same places cannot each wait for the other. Entering
-        is no checkpoint while all are free: who comes first, holds. `holder` is shown in `statistics`.
+        is no checkpoint while all are free: who comes first, holds. `holder` is shown in `statistics`; `waits` is told
+        how long it took.
 
         Raises: overloaded, when too many already wait for one of them.
         """
@@ -65,7 +67,8 @@ class LockTable:
                 caller = self._enter(key, holder)
                 entered.append((key, caller))
                 if not caller.turn.is_set():
-                    await caller.turn.wait()
+                    with (waits or Waits()).for_locks():
+                        await caller.turn.wait()
             yield
         finally:
             for key, caller in reversed(entered):

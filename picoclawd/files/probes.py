@@ -44,6 +44,7 @@ class Probes(msgspec.Struct, frozen=True):
     """What works in the workspace. On one that cannot be written, what needs a file is False.
 
     `timestamp_tick_ns` is the smallest step seen between two changes of a file's mtime, 0 where none was seen.
+    `sandbox` says what confines the daemon, in words; the workspace does not tell it, so `probe` leaves it at `off`.
     """
 
     openat2: bool
@@ -55,6 +56,7 @@ class Probes(msgspec.Struct, frozen=True):
     timestamp_tick_ns: int
     watch_limit: int | None
     file_system: str | None
+    sandbox: str = "off"
 
 
 def probe(dir_fd: int) -> Probes:

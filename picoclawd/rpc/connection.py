@@ -25,6 +25,7 @@ from picoclawd.rpc.method import Host, Peer
 from picoclawd.rpc.notifications import Notifications
 from picoclawd.rpc.outbox import Outbox
 from picoclawd.rpc.stream import UnixStream
+from picoclawd.text.context import fields
 
 RECEIVE_BYTES = 64 * limits.KIB
 GONE_POLL_S = 0.5  # nothing wakes us when a peer that had sent its last byte goes away altogether
@@ -68,6 +69,7 @@ class Connection:
         self._reading = trio.CancelScope()
         self._draining = False
         self._nursery: trio.Nursery | None = None
+        self._client: object = None
         self._admission: Admission
 
     @property
@@ -81,7 +83,7 @@ class Connection:
         A host that has no room for one more client (`Host.connected` raised a `Fault`) has that fault sent.
         """
         try:
-            client = self._host.connected(self._peer, self._notifications)
+            client = self._client = self._host.connected(self._peer, self._notifications)
             try:
                 self._admission = Admission(self._host, client, self._peer, self._notifications)
                 self._admission.closing = self._draining
@@ -119,6 +121,7 @@ class Connection:
         with self._reading:
             try:
                 while data := await self._stream.receive_some(RECEIVE_BYTES):
+                    self._host.meter.received_bytes += len(data)
                     for count, found in enumerate(self._buffer.feed(bytes(data)), 1):
                         await self._take_in(found)
                         if count % LINES_PER_TURN == 0:
@@ -199,6 +202,7 @@ class Connection:
         return answer
 
     def _refuse(self, line: Gathering, index: int, element: Invalid) -> None:
+        self._host.meter.count_refused(element.fault.slug)
         answer = envelope.error_line(element.fault, element.id)
         self._account.force(len(answer))
         self._add(line, index, answer)
@@ -214,6 +218,7 @@ class Connection:
         if output is None:
             self._release(line.size, 0)
         else:
+            self._host.meter.sent_bytes += len(output) + 1
             self._outbox.put(output, partial(self._release, line.size, line.told_bytes))
 
     def _release(self, slots: int, told_bytes: int) -> None:
@@ -224,6 +229,7 @@ class Connection:
 
     def _post(self, line: bytes, sent: Callable[[], None]) -> None:
         """Queue a notification's line and see that somebody sends it."""
+        self._host.meter.sent_bytes += len(line) + 1
         self._outbox.put(line, sent)
         self._flush_soon()
 
@@ -235,7 +241,9 @@ class Connection:
     def _broken(self, why: Slug | None) -> None:
         """Nothing more can be sent: stop what runs for nobody. What is past its intent completes by itself."""
         if why is not None:
-            self._host.log.warning("%s: closing the connection of pid %d, it does not read", why, self._peer.pid)
+            session_id = "" if self._client is None else self._host.subject(self._client).session_id
+            text, about = "%s: closing the connection of pid %d, it does not read", fields(session=session_id)
+            self._host.log.warning(text, why, self._peer.pid, extra=about)
         self._flight.cancel_all()
         self._reading.cancel()
 

@@ -7,6 +7,7 @@ imported from that library is imported here, when the first dispatcher is made: 
 import importlib
 import inspect
 import secrets
+import time
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import msgspec
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.rpc import envelope
+from picoclawd.rpc import envelope, meter
 from picoclawd.rpc.lanes import Ticket
 from picoclawd.rpc.method import LATER, Exchange, Host, Method, Params
+from picoclawd.text.context import fields
 
 
 def preload() -> None:
@@ -32,7 +34,7 @@ class Job:
     `refusal` is raised in place of running the method, so that all failures take one way out.
     """
 
-    __slots__ = ("exchange", "method", "params", "refusal", "request", "ticket")
+    __slots__ = ("admitted_s", "exchange", "method", "params", "refusal", "request", "ticket")
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class Job:
         self.params = params
         self.ticket = ticket
         self.refusal = refusal
+        self.admitted_s = time.perf_counter()
 
     @property
     def mutating(self) -> bool:
@@ -137,7 +140,9 @@ class _Guard:
         """Run a job to its end, in its own scope; returns jsonrpcserver's `Result`."""
         try:
             with job.exchange.scope:
-                return self._success(await _result(job))
+                result = self._success(await _result(job))
+                self._count(job, meter.OK)
+                return result
             failure: Exception = _gave_up(job.exchange)
         except Exception as exc:  # noqa: BLE001 - the one guard: only this request dies
             failure = exc
@@ -156,6 +161,7 @@ class _Guard:
             answer = _line_at_once(job)
             if answer is None:
                 return None
+            self._count(job, meter.OK)
         except Exception as exc:  # noqa: BLE001 - the same guard, for what needs no task
             answer = self._failed(job, exc)
         job.exchange.finish()
@@ -164,13 +170,25 @@ class _Guard:
 
     def _failed(self, job: Job, exc: Exception) -> Any:
         fault = _sole_fault(exc) or self._internal(job, exc)
+        self._count(job, fault.slug.value)
         return self._error(**envelope.fault_error(fault, mutating=job.mutating))
+
+    def _count(self, job: Job, outcome: str) -> None:
+        """Count a request that ended, and tell of one that was slow."""
+        took_s = time.perf_counter() - job.admitted_s
+        waits = job.exchange.waited
+        name = job.method.name if job.method is not None else meter.UNKNOWN
+        if self._host.meter.count(name, outcome, took_s, waits):
+            subject = self._host.subject(job.exchange.client)
+            meter.tell_slow(self._host.log, name, job.params, outcome, took_s, job.exchange.waits, subject)
 
     def _internal(self, job: Job, exc: Exception) -> Fault:
         """Log the bug under a short id and say no more than that id."""
         bug_id = secrets.token_hex(4)
         name = job.method.name if job.method is not None else "?"
-        self._host.log.error("internal error %s in %s", bug_id, name, exc_info=exc)
+        session_id = self._host.subject(job.exchange.client).session_id
+        about = fields(session=session_id, tool=name)
+        self._host.log.error("internal error %s in %s", bug_id, name, exc_info=exc, extra=about)
         text = f"internal error {bug_id}: this is a bug in picoclawd; its log tells more under that id."
         return Fault(Slug.INTERNAL_ERROR, text, outcome="unknown" if job.mutating else None, id=bug_id)
 
@@ -178,7 +196,9 @@ class _Guard:
 async def _result(job: Job) -> msgspec.Raw:
     """Wait for the job's turn and run it; encode here, so that a result which cannot be encoded meets the guard."""
     assert job.method is not None
-    await job.ticket.turn()
+    if job.ticket.waits:
+        with job.exchange.waits.for_turn():
+            await job.ticket.turn()
     return msgspec.Raw(msgspec.json.encode(await job.method.run(job.exchange, job.params)))
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from picoclawd.errors import Fault
 from picoclawd.rpc import door
+from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer
 from picoclawd.rpc.rows import Facts, Guest, House
 from picoclawd.tools._call import Asked, Toolbox, call_at_once, call_tool, named
@@ -17,10 +18,11 @@ from picoclawd.workspace.workspace import Workspace
 class WorkspaceHost:
     """Implements `rpc.method.Host` for one workspace."""
 
-    def __init__(self, workspace: Workspace, toolbox: Toolbox, facts: Facts, log: logging.Logger) -> None:
+    def __init__(self, workspace: Workspace, toolbox: Toolbox, facts: Facts, log: logging.Logger, meter: Meter) -> None:
         self._workspace = workspace
         self._log = log
         self._facts = facts
+        self._meter = meter
         self._methods: dict[str, Method] = {}
         self.equip(toolbox)
 
@@ -34,9 +36,20 @@ class WorkspaceHost:
         """The daemon's log."""
         return self._log
 
+    @property
+    def meter(self) -> Meter:
+        """The daemon's counters."""
+        return self._meter
+
+    def subject(self, client: object) -> Subject:
+        """The session that a connection holds now."""
+        assert isinstance(client, Guest)
+        actor = client.session.actor
+        return Subject(actor.session_id, actor.client)
+
     def equip(self, toolbox: Toolbox) -> None:
         """Offer these tools from the next request on."""
-        house = House(self._workspace, toolbox, self._facts)
+        house = House(self._workspace, toolbox, self._facts, self._meter)
         methods = [self._tool_method(toolbox, tool, settings) for tool, settings in toolbox.entries.values()]
         self._methods = {method.name: method for method in [*door.methods(house), *methods]}
 
@@ -85,6 +98,7 @@ def _asked(exchange: Exchange) -> Asked:
         progress=exchange.progress,
         dry_run=exchange.meta.get("dry_run") is True,
         op=exchange.meta.get("op"),
+        waits=exchange.waits,
     )
 
 

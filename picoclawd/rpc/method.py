@@ -9,6 +9,9 @@ from typing import Any, Literal, Protocol
 import msgspec
 import trio
 
+from picoclawd.files.waits import Waits
+from picoclawd.rpc.meter import Meter, Subject
+
 Role = Literal["agent", "operator"]
 Params = dict[str, Any] | list[Any]
 RequestId = str | int | float | None
@@ -45,6 +48,7 @@ class Exchange:
 
     `client` is what `Host.connected` returned for this connection. `meta` is the request's `_meta`, its known
     members already checked (`progress` and `dry_run` booleans, `op` a short string); it is no longer in the params.
+    `waited` is what the request waited for, None where it was for nothing.
     """
 
     __slots__ = (
@@ -57,6 +61,7 @@ class Exchange:
         "notifier",
         "peer",
         "request_id",
+        "waited",
     )
 
     def __init__(
@@ -72,10 +77,18 @@ class Exchange:
         self.request_id = request_id
         self.meta = meta
         self.notifier = notifier
+        self.waited: Waits | None = None
         self._scope: trio.CancelScope | None = None
         self._cancelled = False
         self._next_progress_s = 0.0
         self._token = trio.lowlevel.current_trio_token() if meta.get("progress") is True else None
+
+    @property
+    def waits(self) -> Waits:
+        """What is told what the request waits for; made when it is first asked for."""
+        if self.waited is None:
+            self.waited = Waits()
+        return self.waited
 
     @property
     def scope(self) -> trio.CancelScope:
@@ -178,6 +191,15 @@ class Host(Protocol):
     @property
     def log(self) -> logging.Logger:
         """Where refused peers, slow clients and internal errors are told."""
+        ...
+
+    @property
+    def meter(self) -> Meter:
+        """Where requests are counted."""
+        ...
+
+    def subject(self, client: object) -> Subject:
+        """Whose requests a client's are, for the log."""
         ...
 
     def connected(self, peer: Peer, notifier: Notifier) -> object:

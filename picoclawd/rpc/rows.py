@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from picoclawd.rpc.meter import Meter
 from picoclawd.rpc.method import Exchange, Notifier
 from picoclawd.tools._call import Toolbox
 from picoclawd.workspace.actors import Actor
@@ -57,6 +58,7 @@ class House(msgspec.Struct, frozen=True):
     workspace: Workspace
     toolbox: Toolbox
     facts: Facts
+    meter: Meter
 
 
 class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

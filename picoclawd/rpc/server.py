@@ -12,10 +12,11 @@ import trio
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.rpc.budget import BudgetStatistics, ByteBudget
+from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.connection import Connection, WireSettings
 from picoclawd.rpc.dispatch import Dispatcher
 from picoclawd.rpc.envelope import error_line
+from picoclawd.rpc.meter import ServerStatistics
 from picoclawd.rpc.method import Host, Peer, Role
 from picoclawd.rpc.stream import UnixStream
 
@@ -32,15 +33,6 @@ class Door(msgspec.Struct, frozen=True):
     role: Role
 
 
-class ServerStatistics(msgspec.Struct, frozen=True):
-    """A look at the server: open connections, requests in flight on them, refused peers, bytes held."""
-
-    connections: int
-    in_flight: int
-    refused: int
-    budget: BudgetStatistics
-
-
 class Server:
     """Serves a host on any number of doors. One `run` a server; `stop` may be called at any time on the loop."""
 
@@ -53,6 +45,7 @@ class Server:
         self._open: set[Connection] = set()
         self._stopping = trio.Event()
         self._refused = 0
+        host.meter.server = self.statistics
 
     async def run(self, doors: Sequence[Door], task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `stop`, then let requests in flight finish for `limits.STOP_DEADLINE_S` and return.

@@ -80,6 +80,13 @@ def inherit(fd: int) -> tuple[OwnedSocket, str | None]:
     return OwnedSocket(listener, None, None), warning
 
 
+def path_of(fd: int) -> str | None:
+    """Where a socket is bound; None for one that has no place in the file system. `fd` stays the caller's."""
+    with socket.socket(fileno=os.dup(fd)) as bound:
+        path = bound.getsockname()
+    return os.path.abspath(path) if isinstance(path, str) and path else None
+
+
 def _clear(path: str) -> None:
     """Remove a left-over socket of ours, refuse anything else. The lock is held: no daemon of ours listens there."""
     held = _lstat(path)

@@ -1,11 +1,14 @@
 """workspace.status, workspace.why and metrics: how the daemon is, in words and numbers."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from picoclawd.files.threads import Lane
+from picoclawd.history.records import HistoryError
 from picoclawd.rpc import metrics
 from picoclawd.rpc.rows import Answer, Caller, House, NoParams, Row
 from picoclawd.text import display, redact
@@ -145,12 +148,18 @@ def _rule_row(found: Explained, *, verbatim: bool) -> dict[str, Any] | None:
     }
 
 
-def _metrics(house: House, caller: Caller, params: NoParams) -> Answer:
-    return {"content": metrics.text(house.workspace, house.facts), "display": None, "data": {}}
+async def _metrics(house: House, caller: Caller, params: NoParams) -> Answer:
+    workspace = house.workspace
+    history = workspace.journal.history
+    kept = None
+    if history is not None:
+        with suppress(HistoryError):  # a store that cannot be read is one that is not ok
+            kept = await workspace.threads.run(Lane.READ, history.statistics)
+    return {"content": metrics.text(workspace, house.facts, house.meter, kept), "display": None, "data": {}}
 
 
 ROWS = (
     Row("workspace.status", "Index, watcher, probes, sessions, locks and leftovers.", NoParams, _status),
     Row("workspace.why", "Why searches do, or do not, see a path.", WhyParams, _why),
-    Row("metrics", "Counters and gauges as Prometheus text.", NoParams, _metrics),
+    Row("metrics", "Counters, gauges and latencies as Prometheus text.", NoParams, _metrics),
 )

@@ -29,6 +29,7 @@ async def _undo(house: House, caller: Caller, params: UndoParams) -> Answer:
         op=caller.exchange.meta.get("op"),
         force=params.force,
         dry_run=caller.exchange.meta.get("dry_run") is True,
+        waits=caller.exchange.waits,
     )
     goal = await _goal(house, caller, params)
     done = await workspace.restorer.restore(wish, goal)

@@ -7,6 +7,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.waits import Waits
 from picoclawd.text import redact
 from picoclawd.tools._decode import decode
 from picoclawd.tools._render import Renderer, View
@@ -57,6 +58,7 @@ class Asked(msgspec.Struct, frozen=True):
     progress: Callable[[int, int | None, str], None]
     dry_run: bool = False
     op: str | None = None
+    waits: Waits = msgspec.field(default_factory=Waits)
 
 
 class _Running:
@@ -86,6 +88,7 @@ class _Running:
             progress=asked.progress,
             dry_run=asked.dry_run,
             op=asked.op,
+            waits=asked.waits,
         )
         try:
             self.tool.check(settings, raw)

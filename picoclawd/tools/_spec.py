@@ -5,6 +5,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from picoclawd.files.waits import Waits
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.sessions import Session
@@ -132,6 +133,7 @@ class Call(msgspec.Struct, Generic[S], frozen=True):
     """One call of one tool: who asks, on what, under which settings, and how to stop or report.
 
     `given` are its parameters as they came, by name; `op` is the client's own name for it.
+    `waits` is told what it waits for.
     """
 
     tool: str
@@ -145,6 +147,7 @@ class Call(msgspec.Struct, Generic[S], frozen=True):
     progress: Callable[[int, int | None, str], None]
     dry_run: bool = False
     op: str | None = None
+    waits: Waits = msgspec.field(default_factory=Waits)
 
     @property
     def actor(self) -> Actor:

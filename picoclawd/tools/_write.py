@@ -32,6 +32,7 @@ def request_for(
         op=call.op,
         if_match=None if isinstance(if_match, UnsetType) else if_match,
         dry_run=call.dry_run,
+        waits=call.waits,
     )
 
 

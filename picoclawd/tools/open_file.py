@@ -144,6 +144,7 @@ def _question(call: Call[Settings], target: Target, reason: str) -> Question:
         reason=reason,
         task=call.task,
         always=True,
+        waits=call.waits,
     )
 
 

@@ -234,6 +234,7 @@ async def _confirmed(call: Call[Settings], entry: FileParam, sensitive: Sensitiv
             reason=sensitive.reason,
             task=call.task,
             always=True,
+            waits=call.waits,
         )
 
     granted = await call.workspace.confirmations.wait(question(sensitive.target))

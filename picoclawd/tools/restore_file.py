@@ -99,6 +99,7 @@ async def restore_file(call: Call[Settings], params: Params) -> Deferred:
         op=call.op,
         force=params.force,
         dry_run=call.dry_run,
+        waits=call.waits,
     )
     done = await call.workspace.restorer.restore(wish, goal)
     for each in done:

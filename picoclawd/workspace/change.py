@@ -21,6 +21,7 @@ from picoclawd.files.paths import WsPath, below
 from picoclawd.files.policy import Access, Allow, Ask
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.files.waits import Waits
 from picoclawd.history.records import Action
 from picoclawd.text import diff
 from picoclawd.workspace import applying
@@ -45,7 +46,7 @@ class Request(msgspec.Struct, frozen=True):
     `verb` fills "failed to ... file"; `method` and `params` are the call as it was given, for whoever must confirm it.
     `if_match` is the sha256 that the file must have, "" for no file. `confirm` says why a person must confirm it
     wherever it goes; `granted` that the whole call is confirmed already: then `compute` sees to it that the file is
-    what was shown. `action` is what history calls it, None for what the plan is.
+    what was shown. `action` is what history calls it, None for what the plan is. `waits` is told what it waited for.
     """
 
     session: Session
@@ -61,6 +62,7 @@ class Request(msgspec.Struct, frozen=True):
     confirm: str | None = None
     granted: Granted | None = None
     action: Action | None = None
+    waits: Waits = msgspec.field(default_factory=Waits)
 
     @property
     def actor(self) -> Actor:
@@ -133,7 +135,7 @@ class Changer:
             key = self._rooted.key_at_hand(request.path)
             if key is None:
                 key = await self._threads.run(Lane.READ, self._key, request)
-            async with self._locks.hold([key], holder=request.actor.session_id):
+            async with self._locks.hold([key], holder=request.actor.session_id, waits=request.waits):
                 outcome = await self._threads.run(Lane.COMMIT, self._transact, request, key, compute, granted)
             if isinstance(outcome, Changed):
                 return self._told(request, outcome)
@@ -268,6 +270,7 @@ class Changer:
             reason=reason,
             diff=diff_of(request.path.given, old, plan),
             task=request.task,
+            waits=request.waits,
         )
 
     def _apply(self, request: Request, place: Place, old: Old, plan: Plan, approval: str | None) -> Changed:

@@ -83,6 +83,12 @@ class Confirmations:
         self._wall = wall
         self._requests: dict[tuple[str, str], _Request] = {}
         self._grants: dict[tuple[str, str], _Grant] = {}
+        self.answers: dict[Answer, int] = {"once": 0, "task": 0, "deny": 0}  # of a person, since the start
+
+    @property
+    def unanswered(self) -> int:
+        """How many requests wait for a person."""
+        return sum(request.answer is None for request in self._requests.values())
 
     async def wait(self, question: Question, timeout_s: float | None = None) -> Granted:
         """Wait until a person allowed the call, at most the configured time and `timeout_s`. Hold no lock meanwhile.
@@ -98,7 +104,7 @@ class Confirmations:
             return settled
         patience_s = self.settings.timeout_s if timeout_s is None else min(timeout_s, self.settings.timeout_s)
         request = self._join(question, digest)
-        with trio.move_on_after(patience_s):
+        with question.waits.for_person(), trio.move_on_after(patience_s):
             while True:
                 await self._decided(request)
                 if request.answer != "once":
@@ -295,6 +301,7 @@ class Confirmations:
         return request
 
     def _apply(self, request: _Request, answer: Answer) -> None:
+        self.answers[answer] += 1
         self._decide(request, "deny" if answer == "deny" else "once", answer)
         task = request.question.task
         if answer != "task" or task is None:

@@ -29,6 +29,7 @@ from picoclawd.history.records import (
 )
 from picoclawd.history.store import History
 from picoclawd.text import display
+from picoclawd.text.context import fields
 from picoclawd.workspace import events
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.audit import Audit, Mutation
@@ -147,7 +148,7 @@ class Journal:
         try:
             return Entry(self, wanted, self.history.begin(intent), None)
         except HistoryError as exc:
-            _log.warning("a change could not be recorded: %s", exc.reason)
+            _log.warning("a change could not be recorded: %s", exc.reason, extra=_about(wanted))
             return Entry(self, wanted, None, exc.reason)
 
     def required(self, given: str) -> History:
@@ -236,6 +237,10 @@ class Journal:
                 self.history.close()
         if self._audit is not None:
             self._audit.close()
+
+
+def _about(wanted: Wanted) -> dict[str, dict[str, str]]:
+    return fields(session=wanted.by.actor.session_id, tool=wanted.by.tool, path=display.name(wanted.real))
 
 
 def name_of(root: bytes, real: bytes) -> bytes:

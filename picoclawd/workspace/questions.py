@@ -9,6 +9,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
+from picoclawd.files.waits import Waits
 from picoclawd.text import display
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.tasks import Task
@@ -43,7 +44,8 @@ class Target(msgspec.Struct, frozen=True):
 class Question(msgspec.Struct, frozen=True):
     """One call that a person must confirm: the exact call, why it is asked for, and its diff.
 
-    `always`: a sensitive read or a URL, which no mode and no earlier answer settles.
+    `always`: a sensitive read or a URL, which no mode and no earlier answer settles. `waits` is told how long a
+    person took; it is no part of the call.
     """
 
     actor: Actor
@@ -54,6 +56,7 @@ class Question(msgspec.Struct, frozen=True):
     diff: str = ""
     task: Task | None = None
     always: bool = False
+    waits: Waits = msgspec.field(default_factory=Waits)
 
     def canonical(self) -> bytes:
         """The call in one spelling: method, resolved path, arguments, and the target's content."""

@@ -17,6 +17,7 @@ from picoclawd.files.paths import Roots, WsPath
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.files.waits import Waits
 from picoclawd.history.query import Filter
 from picoclawd.text import diff, display
 from picoclawd.workspace import aims, recorded
@@ -45,6 +46,7 @@ class Wish(msgspec.Struct, frozen=True):
     op: str | None = None
     force: bool = False
     dry_run: bool = False
+    waits: Waits = msgspec.field(default_factory=Waits)
 
 
 class Goal(msgspec.Struct, frozen=True):
@@ -237,6 +239,7 @@ class Restorer:
             confirm=_REASON,
             granted=granted,
             action="restore",
+            waits=wish.waits,
         )
 
 
@@ -257,6 +260,7 @@ def _question(wish: Wish, goal: Goal, looks: Sequence[_Look]) -> Question:
         reason=_REASON,
         diff=_diff(changes),
         task=wish.task,
+        waits=wish.waits,
     )
 
 

@@ -44,6 +44,12 @@ def test_a_generous_watch_limit_is_fine() -> None:
     assert found({"probes": {"watch_limit": None}})["probe watch_limit"].text == "unknown"
 
 
+def test_half_a_sandbox_is_a_note() -> None:
+    for words, state in (("on", "ok"), ("off", "ok"), ("partly: seccomp; not: user namespace", "note")):
+        check = found({"probes": {"sandbox": words}})["probe sandbox"]
+        assert (check.state, words in check.text) == (state, True)
+
+
 def test_another_version_is_wrong() -> None:
     assert found({"version": "9.9"})["version"].state == "wrong"
 

@@ -40,6 +40,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "max_in_flight": 64,
         "max_connections": 256,
         "max_buffered_bytes": 134_217_728,
+        "slow_call_ms": 2_000,
         "text_cache_bytes": 268_435_456,
         "verify_files_max": 100_000,
         "new_file_mode": "0600",

@@ -9,7 +9,7 @@ from tests.daemon.sample import ReadFile, daemon
 
 def test_tools_limits_and_approvals_apply_at_once() -> None:
     old = daemon()
-    new = daemon(max_in_flight=1, max_request_bytes=1 << 20, approvals=Approvals(mode="deny"))
+    new = daemon(max_in_flight=1, max_request_bytes=1 << 20, slow_call_ms=5, approvals=Approvals(mode="deny"))
     new = msgspec.structs.replace(new, tools=msgspec.structs.replace(new.tools, read_file=ReadFile(mode="lines")))
     assert reloadable_diff(old, new) == (new, [])
 

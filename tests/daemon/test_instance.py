@@ -206,3 +206,11 @@ def test_the_info_file_names_pid_workspace_sockets_and_version(place: Place) -> 
         "sockets": {"agent": made.agent_socket, "operator": None},
         "version": "1.2",
     }
+
+
+def test_where_systemd_listens_is_where_it_is(place: Place) -> None:
+    place.environ["XDG_RUNTIME_DIR"] = str(place.root)  # with this name the derived paths would be too long
+    config = place.config(str(place.workspace), socket="/configured")
+    bound = {"agent": "/run/a", "operator": "/run/o"}
+    made = derive(config, path=None, instance="x" * 64, socket=None, environ=place.environ, bound=bound)
+    assert (made.agent_socket, made.operator_socket) == ("/run/a", "/run/o")

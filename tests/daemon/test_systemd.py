@@ -1,4 +1,4 @@
-"""Tests of inherited sockets and of service notifications."""
+"""Tests of inherited sockets."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from picoclawd.daemon.systemd import listen_fds, notify
+from picoclawd.daemon.systemd import listen_fds
 from picoclawd.errors import Fault
 
 
@@ -81,19 +81,3 @@ def test_a_descriptor_that_is_no_listening_socket_is_refused(inherited: int, tmp
             os.dup2(source, inherited)
             with pytest.raises(Fault, match="no listening Unix stream socket"):
                 listen_fds(environ(1, None), os.getpid(), inherited)
-
-
-@pytest.mark.parametrize("abstract", [False, True])
-def test_a_notification_reaches_the_service_manager(tmp_path: Path, abstract: bool) -> None:
-    name = f"@picoclawd-test-{os.getpid()}" if abstract else str(tmp_path / "notify")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.settimeout(5)
-        manager.bind("\0" + name[1:] if abstract else name)
-        assert notify("READY=1\nSTATUS=serving", {"NOTIFY_SOCKET": name})
-        assert manager.recv(100) == b"READY=1\nSTATUS=serving"
-
-
-@pytest.mark.parametrize("address", ["", "relative", "/no/such/socket", "/" + "x" * 200])
-def test_without_a_service_manager_nothing_happens(address: str) -> None:
-    assert not notify("READY=1", {"NOTIFY_SOCKET": address})
-    assert not notify("READY=1", {})

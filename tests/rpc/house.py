@@ -14,6 +14,7 @@ from picoclawd.rpc.budget import ByteBudget
 from picoclawd.rpc.connection import Connection, WireSettings
 from picoclawd.rpc.dispatch import Dispatcher
 from picoclawd.rpc.lanes import lane_key
+from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer, Role
 
 Run = Callable[[Exchange, Params], Awaitable[object]]
@@ -32,6 +33,7 @@ class House:
 
     def __init__(self) -> None:
         self.log = logging.getLogger("tests.rpc")
+        self.meter = Meter()
         self.notes: list[object] = []
         self.files: dict[str, str] = {}
         self.clients: list[tuple[Peer, Notifier]] = []
@@ -68,6 +70,9 @@ class House:
                 Method("approve", _ping, operator_only=True),
             ]
         }
+
+    def subject(self, client: object) -> Subject:
+        return Subject(f"s-{client}", "tester")
 
     def connected(self, peer: Peer, notifier: Notifier) -> object:
         if self.full:

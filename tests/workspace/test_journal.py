@@ -86,3 +86,14 @@ def test_who_changed_a_file_last(recorded: House) -> None:
 def test_files_outside_go_by_their_whole_path() -> None:
     assert name_of(b"/ws", b"/ws/a/b") == b"a/b"
     assert name_of(b"/ws", b"/ws-evil/b") == b"/ws-evil/b"
+
+
+def test_what_cannot_be_recorded_is_logged_with_whose_it_was(recorded: House, caplog: pytest.LogCaptureFixture) -> None:
+    recorded.history.close()
+    entry = recorded.workspace.journal.begin(wanted(recorded, "a\nb"))
+    assert (entry.version, entry.restorable) == (None, False)
+    (told,) = caplog.records
+    assert "could not be recorded" in told.getMessage()
+    about = told.__dict__["picoclaw"]
+    assert about["session"] == recorded.agent.session_id
+    assert (about["tool"], about["path"]) == ("edit_file", f"{recorded.root}/a\\nb")
