@@ -18,6 +18,8 @@ def test_the_wheel_ships_the_schema_of_the_configuration(tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         assert json.loads(archive.read("picoclawd/config.schema.json")) == schema()
         assert not [name for name in archive.namelist() if name.startswith("tests/")]
+        page = ROOT / "picoclawd" / "client" / "web" / "page.html"
+        assert archive.read("picoclawd/client/web/page.html") == page.read_bytes()
 
 
 def test_no_generated_schema_is_committed() -> None:

@@ -20,6 +20,7 @@ LINGER_S = 1.0
 GONE_AFTER_S = 1.0  # an answer that takes longer is no longer prepared once the client hung up
 _CHUNK_BYTES = 16 * 1024
 _QUERY_FIELDS_MAX = 16
+_VERSIONS = (b"1.0", b"1.1")
 
 Responder = Callable[[Request], Awaitable[Answer]]
 
@@ -177,6 +178,8 @@ def _too_large() -> _Refused:
 
 
 def _request_of(head: h11.Request, headers: dict[str, str], body: bytes) -> Request:
+    if bytes(head.http_version) not in _VERSIONS:
+        raise _Refused(refused(505, "http_version", "This server speaks HTTP/1.1.", ""))
     path, _, query = bytes(head.target).decode("latin-1").partition("?")
     if not path.startswith("/"):
         raise _Refused(refused(400, "bad_request", "The request must name a path of this server.", ""))
