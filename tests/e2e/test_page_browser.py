@@ -141,6 +141,19 @@ def test_undo_from_here_brings_back_what_was_before_the_first_change(daemon: Dae
     assert path.read_text() == "first\n"
 
 
+def test_what_another_program_changed_since_is_said_before_it_is_restored_over(daemon: Daemon, page: "Page") -> None:
+    agent = ada(daemon)
+    agent.call("write_file", path="a.txt", content="agent\n")
+    path = daemon.write("a.txt", "person\n")
+    page.locator("#newer").click()
+    opened(page, 1).get_by_role("button", name="Restore this version").click()
+    page.wait_for_selector("dialog[open] .bad")
+    assert "-person" in page.inner_text("#ask .patch") and path.read_text() == "person\n"
+    page.get_by_role("button", name="Do it all the same").click()
+    page.wait_for_selector("#said:has-text('Done')")
+    assert path.read_text() == "agent\n"
+
+
 def test_a_whole_task_is_undone_and_what_others_changed_since_is_said_first(daemon: Daemon, page: "Page") -> None:
     agent, other = ada(daemon), daemon.client()
     agent.call("write_file", path="a.txt", content="a\n")

@@ -81,8 +81,6 @@ class Routes:
         return self._nothing(request)
 
     def _nothing(self, request: Request) -> Answer:
-        if request.path == "/favicon.ico":
-            return Answer(204, b"")
         allowed = (
             ["GET", "HEAD"] if request.path == "/" else [way for way, path in self._handlers if path == request.path]
         )
@@ -110,7 +108,7 @@ class Routes:
 
     async def _history(self, request: Request) -> Any:
         asked: dict[str, Any] = {"mode": "list", "limit": HISTORY_ROWS}
-        for name in ("path", "path_bytes", "task_id"):
+        for name in ("path", "path_bytes"):
             if request.query.get(name):
                 asked[name] = request.query[name]
         if "before" in request.query:

@@ -64,7 +64,7 @@ async def test_the_page_is_at_the_root(operated: FakeDaemon) -> None:
         ("GET", "/api/", 404, None),
         ("GET", "/../etc/passwd", 404, None),
         ("GET", "/page.html", 404, None),
-        ("GET", "/favicon.ico", 204, None),
+        ("GET", "/favicon.ico", 404, None),
     ],
 )
 async def test_nothing_else_is_there(
