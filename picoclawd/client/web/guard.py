@@ -2,8 +2,8 @@
 
 The key travels in a header that only our own page sets, never in a cookie: a cookie of 127.0.0.1 would go to every
 port of it, and so to a development server that an agent started and the person opened. It reaches the page in the
-URL's fragment, which no browser sends, logs or hands on as a referrer, and stays in the tab's session storage, which
-belongs to one port. A site elsewhere can neither read nor guess it, so nothing it makes a browser send counts.
+URL's fragment, which no browser sends or hands on as a referrer, and stays in the tab's session storage, which belongs
+to one port. A site elsewhere can neither read nor guess it, so nothing it makes a browser send counts.
 
 The checks of Host (a foreign name that was rebound to 127.0.0.1), Origin and Sec-Fetch-Site would hold without it.
 """
