@@ -52,6 +52,7 @@ OWNERS = {
     "pocketsphinx": {"speech.worker"},
     "miniaudio": {"speech.worker"},
     "rich": {"client."},
+    "h11": {"client.web.exchange"},
 }
 
 

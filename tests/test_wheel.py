@@ -19,6 +19,8 @@ def test_the_wheel_ships_the_schema_of_the_configuration_and_the_units(tmp_path:
         assert json.loads(archive.read("picoclawd/config.schema.json")) == schema()
         assert not [name for name in archive.namelist() if name.startswith("tests/")]
         shipped = {name: archive.read(name) for name in archive.namelist() if name.startswith("picoclawd/systemd/")}
+        page = ROOT / "picoclawd" / "client" / "web" / "page.html"
+        assert archive.read("picoclawd/client/web/page.html") == page.read_bytes()
     units = [path for path in (ROOT / "systemd").rglob("*") if path.is_file()]
     assert shipped == {f"picoclawd/{path.relative_to(ROOT)}": path.read_bytes() for path in units}
     assert len(units) == 4

@@ -1,12 +1,15 @@
 """One connection to the daemon on trio, shared by concurrent calls: answers find their call by its id."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import trio
 
 from picoclawd.client.failures import Lost, RpcError
 from picoclawd.client.wire import ANSWER_MAX_BYTES, CONNECT_TIMEOUT_S
+
+Notified = Callable[[dict[str, Any]], None]
 
 _OUTGOING_MAX = 1024  # lines not yet sent; a call beyond it waits, a cancellation beyond it is dropped
 
@@ -22,10 +25,14 @@ class _Waiting:
 
 
 class Link:
-    """A connection with any number of calls in flight. It works while `run` runs in its owner's nursery."""
+    """A connection with any number of calls in flight. It works while `run` runs in its owner's nursery.
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    `notified` gets each notification as it comes, and must return at once.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, notified: Notified = lambda _: None) -> None:
         self._stream = stream
+        self._notified = notified
         self._outgoing, self._to_send = trio.open_memory_channel[bytes](_OUTGOING_MAX)
         self._waiting: dict[int, _Waiting] = {}
         self._last_id = 0
@@ -110,14 +117,19 @@ class Link:
 
     def _deliver(self, line: bytes) -> None:
         message = json.loads(line)
-        if not isinstance(message, dict) or "method" in message or not isinstance(message.get("id"), int):
-            return  # a notification
+        if not isinstance(message, dict):
+            return
+        if "method" in message:
+            self._notified(message)
+            return
+        if not isinstance(message.get("id"), int):
+            return
         if (waiting := self._waiting.get(message["id"])) is not None:
             waiting.answer = message
             waiting.arrived.set()
 
 
-async def connect(path: str) -> Link:
+async def connect(path: str, notified: Notified = lambda _: None) -> Link:
     """Connect to the socket at `path`; the caller starts the link's `run` in its nursery.
 
     Raises:
@@ -125,7 +137,7 @@ async def connect(path: str) -> Link:
         trio.TooSlowError: it does not accept within `CONNECT_TIMEOUT_S`.
     """
     with trio.fail_after(CONNECT_TIMEOUT_S):
-        return Link(await trio.open_unix_socket(path))
+        return Link(await trio.open_unix_socket(path), notified)
 
 
 def _line(message: dict[str, Any]) -> bytes:

@@ -71,6 +71,10 @@ def run(args: argparse.Namespace) -> int:
             from picoclawd.client import mcp
 
             return mcp.run(args)
+        case "web":
+            from picoclawd.client.web import command
+
+            return command.run(args)
         case "demo":
             from picoclawd.client import demo
 
@@ -239,6 +243,12 @@ def _mcp(command: argparse.ArgumentParser) -> None:
     command.add_argument("--structured", choices=("auto", "always", "never"), default="auto", help=text)
 
 
+def _web(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--port", type=int, default=0, metavar="N", help="listen here (default: any free port)")
+    command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
+    command.set_defaults(operator=True)
+
+
 def _demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--keep", action="store_true", help="leave the temporary workspace behind")
     command.add_argument("--fast", action="store_true", help="without pauses")
@@ -283,6 +293,7 @@ _COMMANDS: "dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]" = 
     "undo": ("undo the last agent change, a task, a session, or the last minutes", _for_people("undo")),
     "doctor": ("check the installation, or explain why a path is not searched: --why PATH", _doctor),
     "mcp": ("serve the tools to an MCP host over stdin and stdout", _mcp),
+    "web": ("serve the operator's page on 127.0.0.1, for a browser on this machine", _web),
     "demo": ("watch two agents work in a temporary workspace, about 10 seconds", _demo),
     "version": ("print the client's version, and the daemon's where one runs", options.common),
 }

@@ -44,6 +44,15 @@ class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     path_bytes: PathBytesParam | UnsetType = UNSET
 
 
+class DiffParams(Chosen, frozen=True, kw_only=True):
+    """Parameters of history.diff."""
+
+    version: (
+        Annotated[int, msgspec.Meta(ge=1, description="This one change, in place of a task, a session or a time.")]
+        | UnsetType
+    ) = UNSET
+
+
 class PathParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of history.blame and history.purge."""
 
@@ -88,12 +97,24 @@ async def _outcome(house: House, caller: Caller, params: OutcomeParams) -> Answe
     return {"op": params.op, "outcome": found}
 
 
-async def _diff(house: House, caller: Caller, params: Chosen) -> Answer:
-    wanted = await filter_of(house, "history.diff", params)
-    files = await house.workspace.threads.run(Lane.READ, _patches, house.workspace.journal.required("history"), wanted)
+async def _diff(house: House, caller: Caller, params: DiffParams) -> Answer:
+    history, threads = house.workspace.journal.required("history"), house.workspace.threads
+    if params.version is not UNSET:
+        _check_alone(params)
+        files = [await threads.run(Lane.READ, _patch_of, history, params.version)]
+    else:
+        wanted = await filter_of(house, "history.diff", params)
+        files = await threads.run(Lane.READ, _patches, history, wanted)
     content = "".join(each.patch for each in files)
     data = [{"path": display.data_name(each.path)[0], "missing": each.missing} for each in files]
     return {"content": content, "display": None, "data": {"files": data}}
+
+
+def _check_alone(params: DiffParams) -> None:
+    """A version is one change of one file: nothing else narrows it. Raises: invalid_params."""
+    others = (params.task_id, params.session_id, params.from_, params.path, params.path_bytes)
+    if any(each is not UNSET for each in others):
+        raise Fault(Slug.INVALID_PARAMS, "history.diff: `version` stands alone: leave out the rest.", path="$.version")
 
 
 async def _blame(house: House, caller: Caller, params: PathParams) -> Answer:
@@ -128,6 +149,12 @@ def _patches(history: History, wanted: Filter) -> list[_FilePatch]:
         if version.action != "external":
             ends[version.path] = (ends.get(version.path, (version, version))[0], version)
     return [_file_patch(history, path, first, last) for path, (first, last) in sorted(ends.items())]
+
+
+def _patch_of(history: History, number: int) -> _FilePatch:
+    """What one change did. Blocking. Raises: unknown_version."""
+    version = history.version(number)
+    return _file_patch(history, version.path, version, version)
 
 
 def _file_patch(history: History, path: bytes, first: Version, last: Version) -> _FilePatch:
@@ -169,7 +196,7 @@ def _who(row: dict[str, Any]) -> str:
 
 ROWS = (
     Row("outcome.get", "What became of a change that was named in `_meta.op`.", OutcomeParams, _outcome),
-    Row("history.diff", "Some changes as one patch for `git apply`.", Chosen, _diff, operator_only=True),
+    Row("history.diff", "Some changes as one patch for `git apply`.", DiffParams, _diff, operator_only=True),
     Row("history.blame", "Which change each line of a file comes from.", PathParams, _blame, operator_only=True),
     Row("history.purge", "Forget all versions of a path and below it.", PathParams, _purge, operator_only=True),
 )
