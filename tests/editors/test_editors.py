@@ -1,0 +1,285 @@
+"""What an editor does beside agents, in Neovim and in Emacs, each without a screen beside a real daemon."""
+
+import os
+
+import pytest
+
+from picoclawd.text import display
+from tests.e2e.daemon import Client, Daemon
+from tests.editors.driven import Editor, wait_for
+
+BEFORE = "one\ntwo\n"
+
+
+@pytest.fixture
+def agent(daemon: Daemon) -> Client:
+    client = daemon.client()
+    client.call("session.open", client="claude")
+    return client
+
+
+@pytest.fixture
+def file(daemon: Daemon, request: pytest.FixtureRequest) -> str:
+    """The name of a file of this test alone."""
+    name = f"{request.node.name.translate({ord(sign): '-' for sign in '[]'})}.txt"
+    daemon.write(name, BEFORE)
+    return name
+
+
+def opened(editor: Editor, daemon: Daemon, name: str | bytes) -> bytes:
+    path = os.path.join(os.fsencode(daemon.root), os.fsencode(name))
+    editor.open(path)
+    editor.connected()
+    return path
+
+
+def overwrite(agent: Client, name: str, content: str) -> None:
+    agent.call("write_file", path=name, content=content, overwrite=True)
+
+
+def is_refused(agent: Client, name: str) -> bool:
+    """Whether an edit is kept away, asked without making one."""
+    params = {"path": name, "content": "never\n", "overwrite": True, "_meta": {"dry_run": True}}
+    message = agent.answer(agent.start("write_file", params))
+    return "error" in message and message["error"]["data"]["error"] == "open_in_editor"
+
+
+def test_an_agents_edit_appears_in_a_buffer_that_is_saved(
+    editor: Editor, daemon: Daemon, agent: Client, file: str
+) -> None:
+    path = opened(editor, daemon, file)
+    overwrite(agent, file, "three\n")
+    assert f"{file}: reloaded, changed by claude (write_file, session s-" in editor.said("reloaded")
+    assert editor.text(path) == "three\n"
+
+
+def test_unsaved_text_is_kept_and_the_person_told(editor: Editor, daemon: Daemon, file: str) -> None:
+    path = opened(editor, daemon, file)
+    editor.type("mine ")
+    daemon.write(file, "theirs\n")
+    assert "changed by a program outside picoclawd" in editor.said("Your unsaved text is kept")
+    assert editor.text(path) == "mine one\ntwo\n"
+
+
+def test_a_buffer_that_is_saved_again_by_undo_catches_up(editor: Editor, daemon: Daemon, file: str) -> None:
+    path = opened(editor, daemon, file)
+    editor.type("mine ")
+    daemon.write(file, "theirs\n")
+    editor.said("Your unsaved text is kept")
+    editor.undo()
+    editor.said("reloaded")
+    assert editor.text(path) == "theirs\n"
+
+
+def test_agents_are_kept_away_from_unsaved_text_until_it_is_saved(
+    editor: Editor, daemon: Daemon, agent: Client, file: str
+) -> None:
+    path = opened(editor, daemon, file)
+    assert not is_refused(agent, file)
+    editor.type("mine ")
+    wait_for(lambda: is_refused(agent, file), "kept away")
+    editor.save()
+    wait_for(lambda: not is_refused(agent, file), "let in again")
+    overwrite(agent, file, "three\n")
+    editor.said("reloaded")
+    assert editor.text(path) == "three\n"
+
+
+@pytest.mark.parametrize("way", ["undo", "drop"])
+def test_unsaved_text_that_is_gone_keeps_nobody_away(
+    editor: Editor, daemon: Daemon, agent: Client, file: str, way: str
+) -> None:
+    opened(editor, daemon, file)
+    editor.type("mine ")
+    wait_for(lambda: is_refused(agent, file), "kept away")
+    editor.undo() if way == "undo" else editor.drop()
+    wait_for(lambda: not is_refused(agent, file), "let in again")
+
+
+def test_an_own_save_is_no_news(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    opened(editor, daemon, file)
+    editor.type("mine ")
+    editor.save()
+    other = f"other-{file}"
+    daemon.write(other, BEFORE)
+    opened(editor, daemon, other)
+    overwrite(agent, other, "three\n")  # whatever the daemon tells of the save, it tells before
+    editor.said(f"{other}: reloaded")
+    assert not any(f" {file}" in line for line in editor.log().splitlines())
+
+
+def test_a_removed_file_stays_in_its_buffer(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    path = opened(editor, daemon, file)
+    overwrite(agent, file, "three\n")  # what comes and goes between two looks of the daemon is no news
+    editor.said("reloaded")
+    (daemon.root / file).unlink()
+    assert file in editor.said("was removed by a program outside picoclawd")
+    assert editor.text(path) == "three\n"
+
+
+def test_a_file_that_did_not_exist_appears(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    (daemon.root / file).unlink()
+    path = opened(editor, daemon, file)
+    agent.call("write_file", path=file, content="new\n")
+    editor.said("reloaded")
+    assert editor.text(path) == "new\n"
+
+
+def test_who_names_the_last_change_and_the_change_of_a_line(
+    editor: Editor, daemon: Daemon, agent: Client, file: str
+) -> None:
+    opened(editor, daemon, file)
+    agent.call("task.begin", objective="count to two")
+    agent.call("edit_file", path=file, old_text="one", new_text="ONE")
+    editor.said("reloaded")
+    editor.command("who")
+    said = editor.said("; line 1: ")
+    assert "by claude (edit_file): count to two" in said
+    assert said.rstrip().endswith("by claude")
+
+
+def test_history_diff_and_restore(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    path = opened(editor, daemon, file)
+    overwrite(agent, file, "three\n")
+    overwrite(agent, file, "four\n")
+    wait_for(lambda: editor.text(path) == "four\n", "reloaded")
+    editor.command("history")
+    rows = editor.shows("history", "by claude (write_file)").splitlines()[1:]
+    assert len(rows) == 2
+    older = rows[1].split()[0].removeprefix("v")
+    editor.open(path)
+    editor.command("diff", older)
+    diff = editor.shows("diff", "@@")
+    assert "-three" in diff and "+four" in diff
+    editor.open(path)
+    editor.command("restore", older)
+    wait_for(lambda: editor.text(path) == "three\n", "restored")
+    assert (daemon.root / file).read_text() == "three\n"
+    editor.said("changed by you (restore_file)")
+
+
+def test_nothing_is_restored_over_unsaved_text(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    overwrite(agent, file, "three\n")
+    version = agent.call("file_history", path=file)["data"]["versions"][0]["version"]
+    path = opened(editor, daemon, file)
+    editor.type("mine ")
+    try:
+        editor.command("restore", str(version))
+    except AssertionError as refused:  # a command of Emacs's fails, where Neovim's says so
+        assert "has unsaved text" in str(refused)
+    else:
+        editor.said("has unsaved text")
+    assert editor.text(path) == "mine three\n"
+    assert (daemon.root / file).read_text() == "three\n"
+
+
+def pending_removal(editor: Editor, agent: Client, file: str) -> tuple[int, str]:
+    """The number of a call that waits for the person, and the id under which the editor shows it."""
+    call = agent.start("remove_file", {"path": file})
+    editor.said(f"claude asks: Remove({file})")
+    editor.command("approvals")
+    shown = editor.shows("approvals", f"Remove({file})")
+    head = next(line for line in shown.splitlines() if f"Remove({file})" in line)
+    assert "client     claude  (claimed)" in shown
+    return call, head.split()[0]
+
+
+def test_a_pending_removal_is_approved(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    opened(editor, daemon, file)
+    call, shown_id = pending_removal(editor, agent, file)
+    editor.command("approve", shown_id)
+    assert "result" in agent.answer(call)
+    assert not (daemon.root / file).exists()
+    editor.said(f"approved: Remove({file})")
+    editor.shows("approvals", "Nothing waits")
+
+
+def test_a_pending_removal_is_denied(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    opened(editor, daemon, file)
+    call, shown_id = pending_removal(editor, agent, file)
+    editor.command("deny", shown_id)
+    assert agent.answer(call)["error"]["data"]["error"] == "confirmation_denied"
+    assert (daemon.root / file).read_text() == BEFORE
+    editor.said(f"denied: Remove({file})")
+
+
+def test_a_request_that_was_not_shown_cannot_be_answered(
+    editor: Editor, daemon: Daemon, agent: Client, file: str
+) -> None:
+    opened(editor, daemon, file)
+    call = agent.start("remove_file", {"path": file})
+    [request] = wait_for(lambda: daemon.operator().call("approvals.list")["pending"], "a request")
+    editor.command("approve", request["id"])
+    editor.said("was not shown to you yet")
+    assert (daemon.root / file).exists()
+    editor.command("deny", request["id"])  # now it was
+    assert "error" in agent.answer(call)
+
+
+def test_a_search_leads_to_its_lines(editor: Editor, daemon: Daemon, file: str) -> None:
+    word = f"needle{len(file)}{type(editor).__name__}"
+    daemon.write(file, f"hay\n{word} 1\nhay\n{word} 2\n")
+    opened(editor, daemon, file)
+    editor.command("search", f"{word} [12]")
+    editor.said("2 lines match")
+    assert editor.results() == [(file, 2), (file, 4)]
+
+
+def test_a_bad_pattern_is_a_message(editor: Editor, daemon: Daemon, file: str) -> None:
+    opened(editor, daemon, file)
+    editor.command("search", "(")
+    assert "picoclawd: " in editor.said("missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"new\nline \x1b[31m.txt", r"new\nline \x1b[31m.txt"),
+        ("gpj.\u202eexe.txt".encode(), r"gpj.\u202eexe.txt"),
+        (b"caf\xe9.txt", r"caf\xe9.txt"),
+        (b"50% [off] $HOME `id` 'q'.txt", "50% [off] $HOME `id` 'q'.txt"),
+    ],
+    ids=["controls", "bidi", "no-utf-8", "specials"],
+)
+def test_hostile_names_are_shown_escaped_and_still_reached(
+    editor: Editor, daemon: Daemon, agent: Client, name: bytes, shown: str
+) -> None:
+    path = os.path.join(os.fsencode(daemon.root), name)
+    with open(path, "wb") as file:
+        file.write(b"one\n")
+    opened(editor, daemon, name)
+    encoded = "".join(f"%{byte:02X}" for byte in name)
+    agent.call("write_file", path_bytes=encoded, content="two\n", overwrite=True)
+    said = editor.said("reloaded")
+    assert f"{shown}: reloaded" in said
+    assert editor.text(path) == "two\n"
+    editor.command("history")
+    assert "by claude" in editor.shows("history", "write_file")
+
+
+def test_a_diff_is_shown_escaped(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
+    overwrite(agent, file, "one\tand \x1b[2J\u202etwo\n")
+    version = agent.call("file_history", path=file)["data"]["versions"][0]["version"]
+    daemon.write(file, "three\n")
+    opened(editor, daemon, file)
+    editor.command("diff", str(version))
+    assert "-one\tand \\x1b[2J\\u202etwo\n" in editor.shows("diff", "three")
+
+
+STRANGE = [
+    "plain",
+    "a\\b",
+    "a\\b\n",
+    "é ü 漢 🎉",
+    "\x00\x07\x1b[0m\x7f",
+    "\x85\x9b",
+    "\u202e\u2066\u200f",
+    "\u200b\u00ad\ufeff",
+    "\U000e0041",
+    "\ufff9",
+    "\u3164",
+]
+
+
+def test_names_are_shown_as_the_daemon_shows_them(editor: Editor) -> None:
+    assert [editor.shown(text) for text in STRANGE] == [display.name(text.encode()) for text in STRANGE]
