@@ -303,7 +303,7 @@ After a restart that may be elsewhere."
           (picoclawd--close link why)
         (condition-case nil
             (picoclawd--open link socket)
-          (file-error
+          (error
            (picoclawd--close link (format "nobody answers at %s. Start the daemon with: picoclawd serve"
                                           (picoclawd--shown socket)))))))))
 
@@ -444,8 +444,9 @@ There is one call at a time for a file: two may overtake each other."
         (picoclawd--call link (if wanted "editor.dirty" "editor.clean") `((path_bytes . ,(picoclawd--encoded real)))
                          done
                          (lambda (fault)
-                           (unless (member (alist-get 'error (alist-get 'data fault))
-                                           '("protected_path" "outside_workspace"))
+                           (unless (or (not (eq mark (gethash real (picoclawd--link-marks link))))
+                                       (member (alist-get 'error (alist-get 'data fault))
+                                               '("protected_path" "outside_workspace")))
                              (picoclawd--complain fault))
                            (funcall done)))))))
 

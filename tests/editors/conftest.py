@@ -1,7 +1,7 @@
 """A daemon that all tests of the editors share, and an editor for each test."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,11 @@ from tests.editors import emacs, neovim
 from tests.editors.driven import Driven, Editor
 from tests.editors.emacs import Emacs
 from tests.editors.neovim import Neovim
+
+EDITORS: dict[str, tuple[Callable[[str], list[str]], Callable[[Driven], Editor]]] = {
+    "nvim": (neovim.command, Neovim),
+    "emacs": (emacs.command, Emacs),
+}
 
 
 @pytest.fixture(scope="package")
@@ -28,16 +33,10 @@ def scratch() -> Iterator[Path]:
         yield Path(directory)
 
 
-def run_editor(name: str, daemon: Daemon, scratch: Path) -> Iterator[Editor]:
-    """The editor of this name beside a daemon, in its workspace."""
-    env = {**daemon.env, "PICOCLAWD_OPERATOR_SOCKET": str(daemon.operator_socket)}
-    kinds = {"nvim": (neovim.command, Neovim), "emacs": (emacs.command, Emacs)}
-    command, kind = kinds[name]
-    with Driven(command(needs(name)), env, scratch, daemon.root) as driven:
-        yield kind(driven)
-
-
-@pytest.fixture(params=["nvim", "emacs"])
+@pytest.fixture(params=sorted(EDITORS))
 def editor(request: pytest.FixtureRequest, daemon: Daemon, scratch: Path) -> Iterator[Editor]:
-    """Each editor in turn, found its daemon by the environment."""
-    yield from run_editor(request.param, daemon, scratch)
+    """Each editor in turn; it finds the shared daemon by the environment."""
+    command, kind = EDITORS[request.param]
+    env = {**daemon.env, "PICOCLAWD_OPERATOR_SOCKET": str(daemon.operator_socket)}
+    with Driven(command(needs(request.param)), env, scratch, daemon.root) as driven:
+        yield kind(driven)

@@ -9,11 +9,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from tests.e2e.daemon import Client
+
 HERE = Path(__file__).parent
 CONTRIB = HERE.parents[1] / "contrib"
-DEADLINE_S = 5.0
+DEADLINE_S = 20.0
 
 T = TypeVar("T")
+
+STRANGE = [
+    "plain",
+    "a\\b",
+    "a\\b\n",
+    "é ü 漢 🎉",
+    "\x00\x07\x1b[0m\x7f",
+    "\x85\x9b",
+    "\u202e\u2066\u200f",
+    "\u200b\u00ad\ufeff",
+    "\U000e0041",
+    "\ufff9",
+    "\u3164",
+]
 
 
 def wait_for(look: Callable[[], T], what: str, deadline_s: float = DEADLINE_S) -> T:
@@ -23,6 +39,13 @@ def wait_for(look: Callable[[], T], what: str, deadline_s: float = DEADLINE_S) -
         assert time.monotonic() < end, f"in {deadline_s} s not: {what}; the last look gave {found!r}"
         time.sleep(0.01)
     return found
+
+
+def is_refused(agent: Client, name: str) -> bool:
+    """Whether an agent's edit is kept away from a file, asked without making one."""
+    params = {"path": name, "content": "never\n", "overwrite": True, "_meta": {"dry_run": True}}
+    message = agent.answer(agent.start("write_file", params))
+    return "error" in message and message["error"]["data"]["error"] == "open_in_editor"
 
 
 class Driven:
@@ -125,6 +148,10 @@ class Editor(ABC):
     @abstractmethod
     def results(self) -> list[tuple[str, int]]:
         """The places that the last search found."""
+
+    @abstractmethod
+    def found(self) -> str:
+        """The window of the last search, as it is read."""
 
     @abstractmethod
     def shown(self, text: str) -> str:

@@ -43,7 +43,8 @@ class Emacs(Editor):
     def command(self, name: str, *words: str) -> None:
         number = name in ("diff", "restore")
         arguments = " ".join(word if number else literal(word) for word in words)
-        self.lisp(f"(progn (save-current-buffer (picoclawd-{name} {arguments})) nil)")
+        call = f"(save-current-buffer (picoclawd-{name} {arguments}) nil)"
+        self.lisp(f'(condition-case fault {call} (user-error (message "%s" (error-message-string fault)) nil))')
 
     def view(self, title: str) -> str:
         code = f"""
@@ -57,6 +58,9 @@ class Emacs(Editor):
     def results(self) -> list[tuple[str, int]]:
         rows = [line.split(":")[:2] for line in self.view("search").splitlines()]
         return [(Path(name).name, int(line_no)) for name, line_no in rows]
+
+    def found(self) -> str:
+        return self.view("search")
 
     def shown(self, text: str) -> str:
         return str(self.lisp(f"(picoclawd--shown {literal(text)})"))

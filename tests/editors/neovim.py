@@ -64,6 +64,13 @@ class Neovim(Editor):
         names = [self.lua(f"return vim.fn.bufname({row['bufnr']})") for row in rows]
         return [(Path(name).name, row["lnum"]) for name, row in zip(names, rows, strict=True)]
 
+    def found(self) -> str:
+        code = """
+            local buf = vim.fn.getqflist({ qfbufnr = 1 }).qfbufnr
+            return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\\n")
+        """
+        return str(self.lua(code))
+
     def shown(self, text: str) -> str:
         return str(self.lua(f"return require('picoclawd').shown({literal(text.encode())})"))
 

@@ -521,7 +521,7 @@ local function settle(link, real)
   end
   link:call(wanted and "editor.dirty" or "editor.clean", { path_bytes = encoded(real) }, next_step, function(fault)
     local slug = fault.data and fault.data.error
-    if wanted and slug ~= "protected_path" and slug ~= "outside_workspace" then
+    if link.marks[real] == mark and slug ~= "protected_path" and slug ~= "outside_workspace" then
       complain(fault)
     end
     next_step()
@@ -579,51 +579,58 @@ local function label(real)
   return shown(real)
 end
 
--- Read an unmodified buffer again from the disk; undo still leads back.
+-- Read an unmodified buffer again from the disk, if Neovim finds that it differs; undo still leads back. Returns
+-- whether it did. Neovim's own note of the file decides: it is taken before the text is read, so nothing slips between.
 local function reload(buf)
   if not files[buf].stat then -- the buffer was for a file to be: :checktime would only warn
     api.nvim_buf_call(buf, function()
       vim.cmd("silent edit")
     end)
-    return
+    return true
   end
-  local command = api.nvim_create_autocmd("FileChangedShell", {
+  local done = false
+  local before = api.nvim_create_autocmd("FileChangedShell", {
     buffer = buf,
     callback = guarded(function()
       local loses = vim.bo[buf].modified or vim.v.fcs_reason == "deleted" or vim.v.fcs_reason == "conflict"
       vim.v.fcs_choice = loses and "" or "reload"
     end),
   })
+  local after = api.nvim_create_autocmd("FileChangedShellPost", {
+    buffer = buf,
+    callback = guarded(function()
+      done = not vim.bo[buf].modified
+    end),
+  })
   local ok, fault = pcall(vim.cmd, "silent checktime " .. buf)
-  pcall(api.nvim_del_autocmd, command)
+  pcall(api.nvim_del_autocmd, before)
+  pcall(api.nvim_del_autocmd, after)
   if not ok then
     error(fault, 0)
   end
+  return done
 end
 
 -- Bring a buffer up to the disk, or say why not; a line for the person, or nil where there is nothing to say.
 local function bring_up(buf)
   local file = files[buf]
   local now = uv.fs_stat(file.real)
-  if same(file.stat, now) and not file.behind then
-    return nil
-  end
   local who = file.who or "somebody"
   if not now then
+    local was_there = file.stat ~= nil
     file.stat, file.behind = nil, nil
-    return ("%s was removed by %s. Its text is still in this buffer; :PicoclawHistory brings the file back"):format(label(file.real), who)
+    return was_there and ("%s was removed by %s. Its text is still in this buffer; :PicoclawHistory brings the file back"):format(label(file.real), who) or nil
   end
-  if vim.bo[buf].modified then
-    local told = file.behind and same(file.behind, now)
-    file.behind = now
-    if told then
-      return nil
-    end
-    return ("%s was changed by %s. Your unsaved text is kept; :PicoclawDiff shows both"):format(label(file.real), who)
+  if not vim.bo[buf].modified then
+    local reloaded = reload(buf)
+    files[buf].stat, files[buf].behind = now, nil -- as it was before: what came meanwhile will be told, too
+    return reloaded and ("%s: reloaded, changed by %s"):format(label(file.real), who) or nil
   end
-  reload(buf)
-  note(buf)
-  return ("%s: reloaded, changed by %s"):format(label(file.real), who)
+  if same(file.behind or file.stat, now) then
+    return nil
+  end
+  file.behind = now
+  return ("%s was changed by %s. Your unsaved text is kept; :PicoclawDiff shows both"):format(label(file.real), who)
 end
 
 function refresh(buf)
@@ -1097,13 +1104,13 @@ end
 
 function M.status()
   local lines = {}
+  local _, why = link_at(place_here())
   for _, link in pairs(links) do
     local how = link.state == "open" and "connected" or link.state == "connecting" and "connecting" or "not connected: " .. (link.why or "")
     lines[#lines + 1] = ("%s: %s"):format(link.workspace and shown(link.workspace) or shown(link.key:sub(8)), how)
   end
   if #lines == 0 then
-    local _, why = link_at(place_here())
-    lines[1] = why or "connecting"
+    lines[1] = why
   end
   say(table.concat(lines, "; "))
 end
