@@ -599,19 +599,34 @@ Only then undo ends as unmodified."
   (setq-local truncate-lines t)
   (setq-local next-error-function #'picoclawd--next-result))
 
+(defun picoclawd--datum-at (position)
+  "The datum of the line of a view at POSITION."
+  (save-excursion
+    (goto-char position)
+    (get-text-property (line-beginning-position) 'picoclawd)))
+
+(defun picoclawd--position-of (datum)
+  "Where DATUM begins in a view, else the headline.
+So a key never meets another row than the one that was seen."
+  (or (and datum (cl-loop for at = (point-min) then (next-single-property-change at 'picoclawd)
+                          while at
+                          when (equal (get-text-property at 'picoclawd) datum) return at))
+      (point-min)))
+
 (defun picoclawd--view (title rows &optional file)
   "Put ROWS into the view TITLE, which is about FILE; return its buffer.
 A row is a cons of a line and its datum."
   (with-current-buffer (get-buffer-create (format "*picoclawd %s*" title))
     (unless (derived-mode-p 'picoclawd-view-mode)
       (picoclawd-view-mode))
-    (let ((inhibit-read-only t)
-          (line (line-number-at-pos)))
+    (let* ((inhibit-read-only t)
+           (windows (get-buffer-window-list nil nil t))
+           (data (mapcar #'picoclawd--datum-at (cons (point) (mapcar #'window-point windows)))))
       (erase-buffer)
       (dolist (row rows)
         (insert (propertize (concat (car row) "\n") 'picoclawd (cdr row))))
-      (goto-char (point-min))
-      (forward-line (1- line)))
+      (goto-char (picoclawd--position-of (car data)))
+      (cl-mapc (lambda (window datum) (set-window-point window (picoclawd--position-of datum))) windows (cdr data)))
     (setq picoclawd--file file)
     (current-buffer)))
 

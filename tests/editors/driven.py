@@ -150,6 +150,14 @@ class Editor(ABC):
         """The places that the last search found."""
 
     @abstractmethod
+    def go_to(self, title: str, text: str) -> None:
+        """Put the cursor of a view that is shown on the line with a text."""
+
+    @abstractmethod
+    def deny_here(self, title: str) -> None:
+        """Press the key that denies the call at the cursor."""
+
+    @abstractmethod
     def found(self) -> str:
         """The window of the last search, as it is read."""
 

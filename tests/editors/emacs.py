@@ -59,6 +59,17 @@ class Emacs(Editor):
         rows = [line.split(":")[:2] for line in self.view("search").splitlines()]
         return [(Path(name).name, int(line_no)) for name, line_no in rows]
 
+    def go_to(self, title: str, text: str) -> None:
+        self.lisp(
+            f'(progn (switch-to-buffer "*picoclawd {title}*") (goto-char (point-min)) (search-forward {literal(text)}))'
+        )
+
+    def deny_here(self, title: str) -> None:
+        self.lisp(
+            f'(with-current-buffer "*picoclawd {title}*"'
+            ' (condition-case nil (call-interactively (key-binding "d")) (user-error nil)) nil)'
+        )
+
     def found(self) -> str:
         return self.view("search")
 

@@ -64,6 +64,12 @@ class Neovim(Editor):
         names = [self.lua(f"return vim.fn.bufname({row['bufnr']})") for row in rows]
         return [(Path(name).name, row["lnum"]) for name, row in zip(names, rows, strict=True)]
 
+    def go_to(self, title: str, text: str) -> None:
+        self.lua(f"assert(vim.fn.search('\\\\V' .. {literal(text.encode())}, 'w') > 0)")
+
+    def deny_here(self, title: str) -> None:
+        self.lua("vim.cmd('normal d')")
+
     def found(self) -> str:
         code = """
             local buf = vim.fn.getqflist({ qfbufnr = 1 }).qfbufnr

@@ -212,6 +212,32 @@ def test_a_request_that_was_not_shown_cannot_be_answered(
     assert "error" in agent.answer(call)
 
 
+@pytest.mark.parametrize("goes", ["other", "own"])
+def test_the_cursor_stays_with_its_request_when_the_list_changes(
+    editor: Editor, daemon: Daemon, agent: Client, file: str, goes: str
+) -> None:
+    daemon.write(f"2-{file}", BEFORE)
+    opened(editor, daemon, file)
+    first = agent.start("remove_file", {"path": file})
+    editor.said(f"Remove({file})")
+    second = agent.start("remove_file", {"path": f"2-{file}"})
+    editor.said(f"Remove(2-{file})")
+    editor.command("approvals")
+    editor.shows("approvals", f"Remove(2-{file})")
+    editor.go_to("approvals", f"Remove(2-{file})" if goes == "other" else f"Remove({file})")
+    operator = daemon.operator()
+    pending = operator.call("approvals.list")["pending"]
+    operator.call("approvals.answer", id=pending[0]["id"], digest=pending[0]["digest"], answer="deny")
+    assert "error" in agent.answer(first)
+    wait_for(lambda: f"Remove({file})" not in editor.view("approvals"), "one request left")
+    editor.deny_here("approvals")
+    if goes == "other":
+        assert "error" in agent.answer(second)
+        return
+    assert [each["id"] for each in operator.call("approvals.list")["pending"]] == [pending[1]["id"]]
+    agent.call("session.close")
+
+
 def test_a_search_leads_to_its_lines(editor: Editor, daemon: Daemon, file: str) -> None:
     word = f"needle{len(file)}{type(editor).__name__}"
     daemon.write(file, f"hay\n{word} 1\nhay\n{word} 2\n")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -43,7 +44,7 @@ def directory(parent: Path, name: str) -> Path:
     return path
 
 
-def test_a_restarted_daemon_is_found_again(name: str, scratch: Path) -> None:
+def test_a94_a_killed_daemon_is_found_again_when_it_is_back(name: str, scratch: Path) -> None:
     with Daemon(directory(scratch, "d")) as daemon:
         unsaved, saved = (os.fsencode(daemon.write(each, "one\n")) for each in ("a.txt", "b.txt"))
         process, kind = driven(name, daemon.env, scratch, daemon.root)
@@ -54,7 +55,7 @@ def test_a_restarted_daemon_is_found_again(name: str, scratch: Path) -> None:
             editor.connected()
             editor.type("mine ")
             wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away")
-            daemon.stop()
+            daemon.stop(signal.SIGKILL)
             assert "Trying again" in editor.said("the daemon ended the connection")
             daemon.write("b.txt", "while it was away\n")
             daemon.start()
@@ -86,6 +87,22 @@ def test_two_workspaces_in_one_editor_each_have_their_daemon(name: str, scratch:
             editor.type("mine ")
             wait_for(lambda: is_refused(inner.client(), "a.txt"), "kept away through the inner daemon")
             assert not is_refused(outer.client(), "a.txt")
+
+
+def test_two_editors_with_unsaved_text_of_one_file_both_count(daemon: Daemon, scratch: Path) -> None:
+    path = os.fsencode(daemon.write("both.txt", "one\n"))
+    env = {**daemon.env, "PICOCLAWD_OPERATOR_SOCKET": str(daemon.operator_socket)}
+    (left, nvim), (right, emacs) = (driven(each, env, directory(scratch, each), daemon.root) for each in EDITORS)
+    with left, right:
+        agent, editors = daemon.client(), (nvim(left), emacs(right))
+        for editor in editors:
+            editor.open(path)
+            editor.connected()
+            editor.type("mine ")
+        for editor in editors:
+            wait_for(lambda: is_refused(agent, "both.txt"), "kept away")
+            editor.drop()
+        wait_for(lambda: not is_refused(agent, "both.txt"), "let in again")
 
 
 def _status(editor: Editor) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -102,14 +103,14 @@ def test_a_text_keeps_its_lines_and_tabs(node: Driven) -> None:
     assert node.run(r"return text.shownText('a\tb\n\x1b[2J\u202ec\\')") == "a\tb\n\\x1b[2J\\u202ec\\"
 
 
-def test_a_restarted_daemon_is_found_again(scratch: Path) -> None:
+def test_a94_a_killed_daemon_is_found_again_when_it_is_back(scratch: Path) -> None:
     (scratch / "d").mkdir()
     with Daemon(scratch / "d") as daemon, Driven(command(), daemon.env, scratch, daemon.root) as node:
         path = json.dumps(os.path.realpath(daemon.write("a.txt", "one\n")))
         wait_for(lambda: is_open(node), "connected")
         node.run(f"client.mark({path}, true)")
         wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away")
-        daemon.stop()
+        daemon.stop(signal.SIGKILL)
         assert wait_for(lambda: heard(node, "lost"), "lost") == ["the daemon ended the connection"]
         with pytest.raises(AssertionError, match="CallError"):
             node.run("await client.call('ping')")

@@ -711,6 +711,16 @@ end
 
 local views = {} -- by title: {buf, rows by line, ...}
 
+-- The first line of the row that the cursor was on, else the headline: a key never meets another row than was seen.
+local function line_of(rows, row)
+  for line = 1, row and table.maxn(rows) or 0 do
+    if rows[line] and rows[line].id == row.id and rows[line].version == row.version then
+      return line
+    end
+  end
+  return 1
+end
+
 local function view(title, lines, rows, keys, filetype)
   local known = views[title]
   local buf = known and api.nvim_buf_is_valid(known.buf) and known.buf
@@ -724,10 +734,19 @@ local function view(title, lines, rows, keys, filetype)
     end
     vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buf, nowait = true, silent = true })
   end
-  views[title] = { buf = buf, rows = rows or {} }
+  local before = known and known.rows or {}
+  rows = rows or {}
+  local cursors = {}
+  for _, window in ipairs(vim.fn.win_findbuf(buf)) do
+    cursors[window] = before[api.nvim_win_get_cursor(window)[1]]
+  end
+  views[title] = { buf = buf, rows = rows }
   vim.bo[buf].modifiable = true
   api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
+  for _, window in ipairs(vim.fn.win_findbuf(buf)) do
+    api.nvim_win_set_cursor(window, { line_of(rows, cursors[window]), 0 })
+  end
   return buf
 end
 
