@@ -507,15 +507,17 @@ Only then undo ends as unmodified."
     (when buffer-file-name
       (picoclawd--sync nil t))))
 
+(defun picoclawd--client (name)
+  "The client that calls itself NAME, to be shown."
+  (if (equal name "") "an agent without a name" (picoclawd--shown name)))
+
 (defun picoclawd--author (by)
   "Say who BY is, of an event."
   (cond ((not (consp by)) picoclawd--outside)
         ((cl-find (alist-get 'session_id by) picoclawd--links :key #'picoclawd--link-session :test #'equal)
          (format "you (%s)" (picoclawd--shown (alist-get 'tool by))))
         (t (format "%s (%s, session %s)"
-                   (if (equal (alist-get 'client by) "")
-                       "an agent without a name"
-                     (picoclawd--shown (alist-get 'client by)))
+                   (picoclawd--client (alist-get 'client by))
                    (picoclawd--shown (alist-get 'tool by))
                    (picoclawd--shown (alist-get 'session_id by))))))
 
@@ -528,19 +530,19 @@ Only then undo ends as unmodified."
   "Bring BUFFER up to the disk, or say why not."
   (with-current-buffer buffer
     (let* ((real (picoclawd--real))
-           (who (or picoclawd--who "somebody"))
+           (who (or picoclawd--who "somebody while this editor was not connected"))
            (now (picoclawd--mtime real)))
       (cond ((and (verify-visited-file-modtime buffer) (not picoclawd--behind)))
             ((null now)
              (unless (eq picoclawd--behind 'gone)
                (setq picoclawd--behind 'gone)
                (picoclawd--say
-                "%s was removed by %s. Its text is still in this buffer; `picoclawd-history' brings the file back"
+                "%s: gone from the disk, its text is still here, `picoclawd-history' brings it back; removed by %s"
                 (picoclawd--label real) who)))
             ((buffer-modified-p)
              (unless (equal picoclawd--behind now)
                (setq picoclawd--behind now)
-               (picoclawd--say "%s was changed by %s. Your unsaved text is kept; `picoclawd-diff' shows both"
+               (picoclawd--say "%s: your unsaved text is kept, `picoclawd-diff' shows both; changed by %s"
                                (picoclawd--label real) who)))
             (t
              (setq picoclawd--behind nil)
@@ -574,9 +576,9 @@ Only then undo ends as unmodified."
      (picoclawd--refresh-all)
      (picoclawd--renew-approvals))
     ("approval.requested"
-     (picoclawd--say "%s asks: %s. `picoclawd-approvals' shows it"
-                     (if (equal (alist-get 'client params) "") "an agent" (picoclawd--shown (alist-get 'client params)))
-                     (picoclawd--shown (alist-get 'call params)))
+     (picoclawd--say "%s waits for you, `picoclawd-approvals' shows it; asked by %s"
+                     (picoclawd--shown (alist-get 'call params))
+                     (picoclawd--client (alist-get 'client params)))
      (picoclawd--renew-approvals))
     ((or "approval.answered" "approval.withdrawn")
      (picoclawd--renew-approvals))))
@@ -669,11 +671,15 @@ A row is a cons of a line and its datum."
 
 ;;; Who, history, diff, restore
 
+(defun picoclawd--time (moment)
+  "MOMENT, a local time in the form of ISO 8601, as a person reads it."
+  (replace-regexp-in-string "T" " " (substring (picoclawd--shown moment) 0 (min 19 (length moment)))))
+
 (defun picoclawd--version-line (row)
   "One line for ROW of a file's history."
   (format "v%d  %s  %-8s  by %s%s%s"
           (alist-get 'version row)
-          (picoclawd--shown (alist-get 'changed_at row))
+          (picoclawd--time (alist-get 'changed_at row))
           (picoclawd--shown (alist-get 'action row))
           (if (equal (alist-get 'action row) "external")
               picoclawd--outside

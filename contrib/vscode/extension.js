@@ -160,7 +160,7 @@ function onChanged(client, params) {
 }
 
 async function onAsked(client, params) {
-  const asked = `${params.client ? shown(params.client) : 'an agent'} asks: ${shown(params.call)}`;
+  const asked = `${shown(params.call)} waits for you; asked by ${shown(params.client || 'an agent without a name')}`;
   if ((await vscode.window.showInformationMessage(asked, 'Show')) !== 'Show') return;
   const { pending } = await client.call('approvals.list');
   const request = pending.find((each) => each.id === params.id);

@@ -36,7 +36,8 @@ function versionLine(row) {
   const who = row.action === 'external' ? OUTSIDE : tool;
   const task = row.objective ? `: ${shown(row.objective)}` : '';
   const lost = row.restorable ? '' : '  (cannot be restored)';
-  return `v${row.version}  ${shown(row.changed_at)}  ${shown(row.action)}  by ${who}${task}${lost}`;
+  const when = shown(row.changed_at).slice(0, 19).replace('T', ' '); // a local time in the form of ISO 8601
+  return `v${row.version}  ${when}  ${shown(row.action)}  by ${who}${task}${lost}`;
 }
 
 /** Who an event is by; `own` are the ids of this editor's sessions. */

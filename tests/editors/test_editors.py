@@ -57,7 +57,7 @@ def test_unsaved_text_is_kept_and_the_person_told(editor: Editor, daemon: Daemon
     path = opened(editor, daemon, file)
     editor.type("mine ")
     daemon.write(file, "theirs\n")
-    assert "changed by a program outside picoclawd" in editor.said("Your unsaved text is kept")
+    assert "changed by a program outside picoclawd" in editor.said("your unsaved text is kept")
     assert editor.text(path) == "mine one\ntwo\n"
 
 
@@ -65,7 +65,7 @@ def test_a_buffer_that_is_saved_again_by_undo_catches_up(editor: Editor, daemon:
     path = opened(editor, daemon, file)
     editor.type("mine ")
     daemon.write(file, "theirs\n")
-    editor.said("Your unsaved text is kept")
+    editor.said("your unsaved text is kept")
     editor.undo()
     editor.said("reloaded")
     assert editor.text(path) == "theirs\n"
@@ -113,7 +113,7 @@ def test_a_removed_file_stays_in_its_buffer(editor: Editor, daemon: Daemon, agen
     overwrite(agent, file, "three\n")  # what comes and goes between two looks of the daemon is no news
     editor.said("reloaded")
     (daemon.root / file).unlink()
-    assert file in editor.said("was removed by a program outside picoclawd")
+    assert f"{file}: gone from the disk" in editor.said("removed by a program outside picoclawd")
     assert editor.text(path) == "three\n"
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_restored_over_unsaved_text(editor: Editor, daemon: Daemon, a
 def pending_removal(editor: Editor, agent: Client, file: str) -> tuple[int, str]:
     """The number of a call that waits for the person, and the id under which the editor shows it."""
     call = agent.start("remove_file", {"path": file})
-    editor.said(f"claude asks: Remove({file})")
+    assert "asked by claude" in editor.said(f"Remove({file}) waits for you")
     editor.command("approvals")
     shown = editor.shows("approvals", f"Remove({file})")
     head = next(line for line in shown.splitlines() if f"Remove({file})" in line)

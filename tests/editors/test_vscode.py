@@ -90,7 +90,7 @@ def test_a_history_row_is_one_line(node: Driven, daemon: Daemon) -> None:
     row = node.run(
         "return text.versionLine((await client.call('file_history', {path: 'vs-rows.txt'})).data.versions[0])"
     )
-    assert re.fullmatch(r"v\d+  \S+  create  by claude \(write_file\): say it", row)
+    assert re.fullmatch(r"v\d+  \S+ \S+  create  by claude \(write_file\): say it", row)
 
 
 def test_names_are_shown_as_the_daemon_shows_them(node: Driven) -> None:

@@ -104,6 +104,11 @@ end
 
 -- Messages ---------------------------------------------------------------------------------------------------------------
 
+-- The columns that a message may take.
+local function room()
+  return math.max(20, vim.o.columns - 13)
+end
+
 -- Show one line, cut so that it never asks for Enter in the middle of somebody's work; :PicoclawLog has it whole.
 local function say(text, level)
   text = "picoclawd: " .. text:gsub("\n", " ")
@@ -111,8 +116,7 @@ local function say(text, level)
   if #M.log > LOG_MAX then
     table.remove(M.log, 1)
   end
-  local room = math.max(20, vim.o.columns - 13)
-  local line = vim.fn.strdisplaywidth(text) <= room and text or vim.fn.strcharpart(text, 0, room - 1) .. "…"
+  local line = vim.fn.strdisplaywidth(text) <= room() and text or vim.fn.strcharpart(text, 0, room() - 1) .. "…"
   vim.notify(line, level or vim.log.levels.INFO)
 end
 
@@ -615,11 +619,11 @@ end
 local function bring_up(buf)
   local file = files[buf]
   local now = uv.fs_stat(file.real)
-  local who = file.who or "somebody"
+  local who = file.who or "somebody while this editor was not connected"
   if not now then
     local was_there = file.stat ~= nil
     file.stat, file.behind = nil, nil
-    return was_there and ("%s was removed by %s. Its text is still in this buffer; :PicoclawHistory brings the file back"):format(label(file.real), who) or nil
+    return was_there and ("%s: gone from the disk, its text is still here, :PicoclawHistory brings it back; removed by %s"):format(label(file.real), who) or nil
   end
   if not vim.bo[buf].modified then
     local reloaded = reload(buf)
@@ -630,7 +634,7 @@ local function bring_up(buf)
     return nil
   end
   file.behind = now
-  return ("%s was changed by %s. Your unsaved text is kept; :PicoclawDiff shows both"):format(label(file.real), who)
+  return ("%s: your unsaved text is kept, :PicoclawDiff shows both; changed by %s"):format(label(file.real), who)
 end
 
 function refresh(buf)
@@ -807,7 +811,17 @@ local function version_line(row)
   local who = row.action == "external" and OUTSIDE or ("%s (%s)"):format(shown(row.client or row.session_id or "-"), shown(row.tool or "-"))
   local task = row.objective and row.objective ~= "" and ": " .. shown(row.objective) or ""
   local lost = row.restorable and "" or "  (cannot be restored)"
-  return ("v%d  %s  %-8s  by %s%s%s"):format(row.version, shown(row.changed_at), shown(row.action), who, task, lost)
+  local when = shown(row.changed_at):sub(1, 19):gsub("T", " ")
+  return ("v%d  %s  %-8s  by %s%s%s"):format(row.version, when, shown(row.action), who, task, lost)
+end
+
+-- An answer to a question: on one line where there is room for it, else in a view.
+local function tell(title, parts)
+  local text = table.concat(parts, "; ")
+  say(text)
+  if vim.fn.strdisplaywidth("picoclawd: " .. text) > room() then
+    show(view(title, parts))
+  end
 end
 
 function M.who()
@@ -818,17 +832,17 @@ function M.who()
       local row = history.data.versions[1]
       local newest = row and version_line(row) or "no tool has changed it"
       local seen = files[buf] and files[buf].who
-      local since = seen == OUTSIDE and "; since then changed by " .. seen or ""
-      local text = label(real) .. ": " .. newest .. since
+      local parts = { label(real) .. ": " .. newest, seen == OUTSIDE and "since then changed by " .. seen or nil }
       if not saved then
-        return say(text)
+        return tell("who", parts)
       end
       link:call("history.blame", { path_bytes = encoded(real) }, function(blame)
         local line = blame.data.lines[line_no]
         local from = line and line.version and ("v%d by %s"):format(line.version, shown(line.client or "-"))
-        say(("%s; line %d: %s"):format(text, line_no, from or "from before, or from outside"))
+        parts[#parts + 1] = ("line %d: %s"):format(line_no, from or "from before, or from outside")
+        tell("who", parts)
       end, function()
-        say(text)
+        tell("who", parts)
       end)
     end)
   end)
@@ -1113,7 +1127,8 @@ function on_event(link, method, params)
     refresh_all(vim.tbl_keys(files))
     renew_approvals()
   elseif method == "approval.requested" then
-    say(("%s asks: %s. :PicoclawApprovals shows it"):format(shown(params.client ~= "" and params.client or "an agent"), shown(params.call)))
+    local client = params.client ~= "" and shown(params.client) or "an agent without a name"
+    say(("%s waits for you, :PicoclawApprovals shows it; asked by %s"):format(shown(params.call), client))
     renew_approvals()
   elseif method == "approval.answered" or method == "approval.withdrawn" then
     seen[params.id] = nil
