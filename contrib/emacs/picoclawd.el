@@ -685,7 +685,9 @@ A row is a cons of a line and its datum."
               picoclawd--outside
             (format "%s (%s)" (picoclawd--shown (or (alist-get 'client row) (alist-get 'session_id row) "-"))
                     (picoclawd--shown (or (alist-get 'tool row) "-"))))
-          (if (member (alist-get 'objective row) '(nil "")) "" (concat ": " (picoclawd--shown (alist-get 'objective row))))
+          (if (member (alist-get 'objective row) '(nil ""))
+              ""
+            (concat ": " (picoclawd--shown (alist-get 'objective row))))
           (if (alist-get 'restorable row) "" "  (cannot be restored)")))
 
 (defun picoclawd--versions (link real limit done)

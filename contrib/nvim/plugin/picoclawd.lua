@@ -26,12 +26,15 @@ local SEARCH_LIMIT = 1000 -- rows of one page, the most that find_files gives
 local M = { log = {} }
 package.loaded.picoclawd = M
 
--- Text: what comes from files and clients is escaped before it is shown ------------------------------------------------
+-- Text: what comes from files and clients is escaped before it is shown -----------------------------------------------
 
-local CONTROLS = { { 0x00, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 } }
+local CONTROLS = {
+  { 0x00, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+}
 local INVISIBLES = { -- as the daemon's text/display
   { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f }, { 0x200b, 0x200d },
-  { 0x2060, 0x206f }, { 0x3164, 0x3164 }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+  { 0x2060, 0x206f }, { 0x3164, 0x3164 }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb },
+  { 0xe0000, 0xe0fff },
 }
 local SHORT = { ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r", ["\\"] = "\\\\" }
 
@@ -44,10 +47,18 @@ local function in_ranges(code, ranges)
   return false
 end
 
+-- How many bytes follow the first of a UTF-8 character; -1 for a byte that begins none.
+local function following(first)
+  if first < 0x80 then
+    return 0
+  end
+  return (first < 0xc2 or first > 0xf4) and -1 or first < 0xe0 and 1 or first < 0xf0 and 2 or 3
+end
+
 -- The UTF-8 character at a byte index: its bytes and code point; of a byte that begins none, that byte and nil.
 local function character(text, index)
   local first = text:byte(index)
-  local more = first < 0x80 and 0 or first < 0xc2 and -1 or first < 0xe0 and 1 or first < 0xf0 and 2 or first < 0xf5 and 3 or -1
+  local more = following(first)
   local bytes = text:sub(index, index + math.max(more, 0))
   if more < 0 or #bytes <= more or not bytes:sub(2):match("^[\128-\191]*$") then
     return text:sub(index, index), nil
@@ -63,6 +74,10 @@ local function character(text, index)
   return bytes, code
 end
 
+local function escaped_code(code)
+  return (code < 0x80 and "\\x%02x" or code < 0x10000 and "\\u%04x" or "\\U%08x"):format(code)
+end
+
 local function escape(text, kept, is_name)
   local plain, escaped, needed, index = {}, {}, false, 1
   while index <= #text do
@@ -71,7 +86,7 @@ local function escape(text, kept, is_name)
     if code == nil then
       form = ("\\x%02x"):format(bytes:byte())
     elseif bytes ~= kept and (in_ranges(code, CONTROLS) or (is_name and in_ranges(code, INVISIBLES))) then
-      form = SHORT[bytes] or (code < 0x80 and ("\\x%02x"):format(code)) or (code < 0x10000 and ("\\u%04x"):format(code)) or ("\\U%08x"):format(code)
+      form = SHORT[bytes] or escaped_code(code)
     end
     needed = needed or form ~= bytes
     plain[#plain + 1] = form
@@ -102,7 +117,7 @@ local function shown_lines(text)
   return lines
 end
 
--- Messages ---------------------------------------------------------------------------------------------------------------
+-- Messages ------------------------------------------------------------------------------------------------------------
 
 -- The columns that a message may take.
 local function room()
@@ -143,7 +158,7 @@ local function complain(fault)
   warn(shown(tostring(fault.message):gsub("\n", " ")))
 end
 
--- Paths: bytes, absolute and real ------------------------------------------------------------------------------------------
+-- Paths: bytes, absolute and real -------------------------------------------------------------------------------------
 
 local function real_of(name)
   local real = uv.fs_realpath(name)
@@ -175,7 +190,7 @@ local function row_path(row)
   end))
 end
 
--- Finding the daemon, as picoclawctl does ----------------------------------------------------------------------------------
+-- Finding the daemon, as picoclawctl does -----------------------------------------------------------------------------
 
 local function own_file(path)
   local stat = uv.fs_stat(path)
@@ -193,8 +208,8 @@ local function read_info(path)
   if not ok or type(info) ~= "table" or type(info.workspace) ~= "string" or type(info.sockets) ~= "table" then
     return nil
   end
-  local socket = info.sockets.operator
-  return { workspace = uv.fs_realpath(info.workspace) or info.workspace, socket = type(socket) == "string" and socket or "" }
+  local workspace, socket = uv.fs_realpath(info.workspace) or info.workspace, info.sockets.operator
+  return { workspace = workspace, socket = type(socket) == "string" and socket or "" }
 end
 
 local function daemons()
@@ -213,8 +228,15 @@ local function daemons()
   if runtime and runtime ~= "" then
     look(runtime .. "/picoclawd", "/info.json")
   end
-  look((state and state ~= "" and state or (uv.os_homedir() or "") .. "/.local/state") .. "/picoclawd", "/run/info.json")
+  if not state or state == "" then
+    state = (uv.os_homedir() or "") .. "/.local/state"
+  end
+  look(state .. "/picoclawd", "/run/info.json")
   return found
+end
+
+local function advice(place)
+  return ("no daemon serves %s. Start one with: picoclawd serve --workspace %s"):format(shown(place), shown(place))
 end
 
 -- The daemon of a place: its key, workspace and socket; nil and the reason where there is none.
@@ -230,15 +252,16 @@ local function find(place)
     end
   end
   if not best then
-    return nil, ("no daemon serves %s. Start one with: picoclawd serve --workspace %s"):format(shown(place), shown(place))
+    return nil, advice(place)
   end
   if best.socket == "" then
-    return nil, ('the daemon of %s has no operator socket: daemon.operator_socket is "" in its configuration'):format(shown(best.workspace))
+    local why = 'the daemon of %s has no operator socket: daemon.operator_socket is "" in its configuration'
+    return nil, why:format(shown(best.workspace))
   end
   return { key = "workspace " .. best.workspace, workspace = best.workspace, socket = best.socket }
 end
 
--- The link to one daemon ---------------------------------------------------------------------------------------------------
+-- The link to one daemon ----------------------------------------------------------------------------------------------
 
 local Link = {}
 Link.__index = Link
@@ -264,13 +287,15 @@ function Link:send(method, params, done)
   self.last_id = self.last_id + 1
   local id, pipe = self.last_id, self.pipe
   self.calls[id] = done
-  local ok, line = pcall(vim.json.encode, { jsonrpc = "2.0", id = id, method = method, params = params or vim.empty_dict() })
+  local request = { jsonrpc = "2.0", id = id, method = method, params = params or vim.empty_dict() }
+  local ok, line = pcall(vim.json.encode, request)
   if not ok then
     return self:answer(id, { message = "this cannot be sent: it is not UTF-8" })
   end
   pipe:write(line .. "\n")
   vim.defer_fn(function()
-    self:answer(id, { message = ("%s: the daemon has not answered in %d s. Look at: picoclawctl status"):format(method, CALL_TIMEOUT_MS / 1000) })
+    local late = "%s: the daemon has not answered in %d s. Look at: picoclawctl status"
+    self:answer(id, { message = late:format(method, CALL_TIMEOUT_MS / 1000) })
   end, CALL_TIMEOUT_MS)
 end
 
@@ -335,7 +360,7 @@ function Link:endpoint()
       return each
     end
   end
-  return nil, ("no daemon serves %s. Start one with: picoclawd serve --workspace %s"):format(shown(self.workspace), shown(self.workspace))
+  return nil, advice(self.workspace)
 end
 
 function Link:connect()
@@ -357,7 +382,8 @@ function Link:connect()
         return
       end
       if fault then
-        return self:close(("nobody answers at %s (%s). Start the daemon with: picoclawd serve"):format(shown(endpoint.socket), fault))
+        local nobody = "nobody answers at %s (%s). Start the daemon with: picoclawd serve"
+        return self:close(nobody:format(shown(endpoint.socket), fault))
       end
       self:listen(pipe)
       self:introduce()
@@ -471,7 +497,7 @@ local function link_at(place)
   return link
 end
 
--- Buffers: which files they hold, and what is known of these ----------------------------------------------------------------
+-- Buffers: which files they hold, and what is known of these ----------------------------------------------------------
 
 local files = {} -- by buffer: {real, stat, behind, who}
 local unsaved = {} -- by buffer: the real path whose text is not saved
@@ -494,14 +520,16 @@ local function note(buf)
   end
   local real = real_of(api.nvim_buf_get_name(buf))
   local before = files[buf]
-  files[buf] = real and { real = real, stat = uv.fs_stat(real), who = before and before.real == real and before.who or nil }
+  local who = before and before.real == real and before.who or nil
+  files[buf] = real and { real = real, stat = uv.fs_stat(real), who = who }
 end
 
 local function same(before, now)
   if not before or not now then
     return before == now
   end
-  return before.size == now.size and before.ino == now.ino and before.mtime.sec == now.mtime.sec and before.mtime.nsec == now.mtime.nsec
+  local same_time = before.mtime.sec == now.mtime.sec and before.mtime.nsec == now.mtime.nsec
+  return same_time and before.size == now.size and before.ino == now.ino
 end
 
 -- Tell the daemon whether a path is unsaved here. One call at a time for a path: two may overtake each other.
@@ -562,6 +590,10 @@ local function sync_soon(buf)
   end
 end
 
+local function client_of(name)
+  return name ~= "" and shown(name) or "an agent without a name"
+end
+
 local function who_of(by)
   if type(by) ~= "table" then
     return OUTSIDE
@@ -571,7 +603,7 @@ local function who_of(by)
       return ("you (%s)"):format(shown(by.tool))
     end
   end
-  return ("%s (%s, session %s)"):format(by.client ~= "" and shown(by.client) or "an agent without a name", shown(by.tool), shown(by.session_id))
+  return ("%s (%s, session %s)"):format(client_of(by.client), shown(by.tool), shown(by.session_id))
 end
 
 local function label(real)
@@ -623,7 +655,8 @@ local function bring_up(buf)
   if not now then
     local was_there = file.stat ~= nil
     file.stat, file.behind = nil, nil
-    return was_there and ("%s: gone from the disk, its text is still here, :PicoclawHistory brings it back; removed by %s"):format(label(file.real), who) or nil
+    local gone = "%s: gone from the disk, its text is still here, :PicoclawHistory brings it back; removed by %s"
+    return was_there and gone:format(label(file.real), who) or nil
   end
   if not vim.bo[buf].modified then
     local reloaded = reload(buf)
@@ -711,7 +744,7 @@ local function attach(buf)
   sync(buf)
 end
 
--- Views: scratch buffers that show what the daemon says --------------------------------------------------------------------
+-- Views: scratch buffers that show what the daemon says ---------------------------------------------------------------
 
 local views = {} -- by title: {buf, rows by line, ...}
 
@@ -805,10 +838,11 @@ local function place_here()
   return here() or uv.fs_realpath(".") or "/"
 end
 
--- Who, history, diff, restore ----------------------------------------------------------------------------------------------
+-- Who, history, diff, restore -----------------------------------------------------------------------------------------
 
 local function version_line(row)
-  local who = row.action == "external" and OUTSIDE or ("%s (%s)"):format(shown(row.client or row.session_id or "-"), shown(row.tool or "-"))
+  local author = ("%s (%s)"):format(shown(row.client or row.session_id or "-"), shown(row.tool or "-"))
+  local who = row.action == "external" and OUTSIDE or author
   local task = row.objective and row.objective ~= "" and ": " .. shown(row.objective) or ""
   local lost = row.restorable and "" or "  (cannot be restored)"
   local when = shown(row.changed_at):sub(1, 19):gsub("T", " ")
@@ -899,7 +933,8 @@ function M.restore(version, force, unasked)
   with_file(function(link, real)
     for buf, path in pairs(unsaved) do
       if path == real then
-        return warn(("%s has unsaved text in buffer %d: write it, or drop it with :edit!, then restore"):format(label(real), buf))
+        local first = "%s has unsaved text in buffer %d: write it, or drop it with :edit!, then restore"
+        return warn(first:format(label(real), buf))
       end
     end
     if unasked then
@@ -943,7 +978,7 @@ function M.history()
   end)
 end
 
--- Approvals: a request can be answered once it was shown --------------------------------------------------------------------
+-- Approvals: a request can be answered once it was shown --------------------------------------------------------------
 
 local seen = {} -- by id: {link, digest, call}
 
@@ -1061,13 +1096,14 @@ function M.answer(wanted, given)
   end
   local request = seen[id]
   request.link:call("approvals.answer", { id = id, digest = request.digest, answer = given }, function(told)
-    say(("%s: %s%s"):format(ANSWERED[given], shown(request.call), told.warning and ". Warning: " .. shown(told.warning) or ""))
+    local warning = told.warning and ". Warning: " .. shown(told.warning) or ""
+    say(("%s: %s%s"):format(ANSWERED[given], shown(request.call), warning))
     seen[id] = nil
     renew_approvals()
   end)
 end
 
--- Search -------------------------------------------------------------------------------------------------------------------
+-- Search --------------------------------------------------------------------------------------------------------------
 
 -- The lines of the quickfix window; each names its file as the workspace calls it, escaped.
 function M.quickfix_text(info)
@@ -1088,15 +1124,18 @@ vim.cmd([[
 
 function M.search(pattern)
   with_link(place_here(), function(link)
-    local query = { { pattern = pattern, file_pattern = "**/*" } }
-    link:call("find_files", { queries = query, mode = "search", output = "content", limit = SEARCH_LIMIT }, function(result)
+    local queries = { { pattern = pattern, file_pattern = "**/*" } }
+    local wish = { queries = queries, mode = "search", output = "content", limit = SEARCH_LIMIT }
+    link:call("find_files", wish, function(result)
       local items = {}
       for _, row in ipairs(result.data.results) do
         if row.line then
-          items[#items + 1] = { filename = link.workspace .. "/" .. row_path(row), lnum = row.line, text = shown_line(row.text) }
+          local filename = link.workspace .. "/" .. row_path(row)
+          items[#items + 1] = { filename = filename, lnum = row.line, text = shown_line(row.text) }
         end
       end
-      vim.fn.setqflist({}, " ", { title = "picoclawd: " .. shown(pattern), items = items, quickfixtextfunc = "PicoclawdQuickfixText" })
+      local title = "picoclawd: " .. shown(pattern)
+      vim.fn.setqflist({}, " ", { title = title, items = items, quickfixtextfunc = "PicoclawdQuickfixText" })
       if #items > 0 then
         vim.cmd("botright copen")
       end
@@ -1106,7 +1145,7 @@ function M.search(pattern)
   end)
 end
 
--- What the daemon tells unasked --------------------------------------------------------------------------------------------
+-- What the daemon tells unasked ---------------------------------------------------------------------------------------
 
 function on_open(link)
   for _, real in pairs(unsaved) do
@@ -1127,8 +1166,8 @@ function on_event(link, method, params)
     refresh_all(vim.tbl_keys(files))
     renew_approvals()
   elseif method == "approval.requested" then
-    local client = params.client ~= "" and shown(params.client) or "an agent without a name"
-    say(("%s waits for you, :PicoclawApprovals shows it; asked by %s"):format(shown(params.call), client))
+    local waits = "%s waits for you, :PicoclawApprovals shows it; asked by %s"
+    say(waits:format(shown(params.call), client_of(params.client)))
     renew_approvals()
   elseif method == "approval.answered" or method == "approval.withdrawn" then
     seen[params.id] = nil
@@ -1140,7 +1179,7 @@ function M.status()
   local lines = {}
   local _, why = link_at(place_here())
   for _, link in pairs(links) do
-    local how = link.state == "open" and "connected" or link.state == "connecting" and "connecting" or "not connected: " .. (link.why or "")
+    local how = ({ open = "connected", connecting = "connecting" })[link.state] or "not connected: " .. (link.why or "")
     lines[#lines + 1] = ("%s: %s"):format(link.workspace and shown(link.workspace) or shown(link.key:sub(8)), how)
   end
   if #lines == 0 then
@@ -1149,7 +1188,7 @@ function M.status()
   say(table.concat(lines, "; "))
 end
 
--- Commands and autocommands ------------------------------------------------------------------------------------------------
+-- Commands and autocommands -------------------------------------------------------------------------------------------
 
 local function number_of(word)
   return tonumber((word:gsub("^v", "")))
@@ -1176,7 +1215,8 @@ command("Diff", { nargs = "?", desc = "This buffer, or a version, against the di
   local version = number_of(opts.args)
   return version and M.diff(version) or not version and warn("a version is a number that :PicoclawHistory shows")
 end)
-command("Restore", { nargs = "+", bang = true, desc = "Take this file back to a version; ! does not ask" }, function(opts)
+local restoring = "Take this file back to a version; ! does not ask"
+command("Restore", { nargs = "+", bang = true, desc = restoring }, function(opts)
   local version = number_of(opts.fargs[1])
   if not version or (opts.fargs[2] and opts.fargs[2] ~= "force") then
     return warn("usage: :PicoclawRestore VERSION [force]; :PicoclawHistory shows the versions")
@@ -1184,11 +1224,16 @@ command("Restore", { nargs = "+", bang = true, desc = "Take this file back to a 
   M.restore(version, opts.fargs[2] == "force", opts.bang)
 end)
 command("Approvals", { desc = "The calls that wait for you" }, function() M.approvals() end)
-command("Approve", { nargs = "+", complete = ids, desc = "Allow a call that was shown; `task` for its whole task" }, function(opts)
+local allowing = "Allow a call that was shown; `task` for its whole task"
+command("Approve", { nargs = "+", complete = ids, desc = allowing }, function(opts)
   M.answer(opts.fargs[1], opts.fargs[2] == "task" and "task" or "once")
 end)
-command("Deny", { nargs = 1, complete = ids, desc = "Deny a call that was shown" }, function(opts) M.answer(opts.args, "deny") end)
-command("Search", { nargs = 1, desc = "Search the workspace (RE2) into the quickfix list" }, function(opts) M.search(opts.args) end)
+command("Deny", { nargs = 1, complete = ids, desc = "Deny a call that was shown" }, function(opts)
+  M.answer(opts.args, "deny")
+end)
+command("Search", { nargs = 1, desc = "Search the workspace (RE2) into the quickfix list" }, function(opts)
+  M.search(opts.args)
+end)
 
 local group = api.nvim_create_augroup("picoclawd", { clear = true })
 
