@@ -151,7 +151,7 @@ def run(daemon: Scratch, rounds: int, bars: Bars) -> None:
     with ExitStack() as opened:
         directory = opened.enter_context(tempfile.TemporaryDirectory(prefix="pcd-"))
         path = operator_socket(daemon)
-        env = {**os.environ, "PICOCLAWD_OPERATOR_SOCKET": path, "BENCH_FILE": str(file)}
+        env = {**os.environ, "HOME": directory, "PICOCLAWD_OPERATOR_SOCKET": path, "BENCH_FILE": str(file)}
         sockets = {"subscriber": opened.enter_context(subscriber(path))}
         for name, command in commands().items():
             sockets[name] = opened.enter_context(editor(command, env, directory, name))

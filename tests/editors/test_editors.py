@@ -1,6 +1,7 @@
 """What an editor does beside agents, in Neovim and in Emacs, each without a screen beside a real daemon."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_an_agents_edit_appears_in_a_buffer_that_is_saved(
     overwrite(agent, file, "three\n")
     assert f"{file}: reloaded, changed by claude (write_file, session s-" in editor.said("reloaded")
     assert editor.text(path) == "three\n"
+
+
+def test_a_file_that_is_reached_through_a_link_is_the_same_file(
+    editor: Editor, daemon: Daemon, agent: Client, file: str, scratch: Path
+) -> None:
+    (scratch / "link").symlink_to(daemon.root)
+    path = os.fsencode(scratch / "link" / file)
+    editor.open(path)
+    editor.connected()
+    overwrite(agent, file, "three\n")
+    editor.said(f"{file}: reloaded")
+    assert editor.text(path) == "three\n"
+    editor.type("mine ")
+    wait_for(lambda: is_refused(agent, file), "kept away")
 
 
 def test_a_burst_of_edits_ends_with_the_last_text(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
@@ -97,13 +112,17 @@ def test_unsaved_text_that_is_gone_keeps_nobody_away(
 
 
 def test_an_own_save_is_no_news(editor: Editor, daemon: Daemon, agent: Client, file: str) -> None:
-    opened(editor, daemon, file)
-    editor.type("mine ")
-    editor.save()
     other = f"other-{file}"
     daemon.write(other, BEFORE)
     opened(editor, daemon, other)
-    overwrite(agent, other, "three\n")  # whatever the daemon tells of the save, it tells before
+    opened(editor, daemon, file)
+    subscriber = daemon.operator()
+    subscriber.call("events.subscribe", paths=[file])
+    editor.type("mine ")
+    editor.save()
+    while (note := subscriber.line()["params"])["path"] != file or note["by"] != "outside":
+        pass  # the save comes back
+    overwrite(agent, other, "three\n")  # which the editor is told of after that
     editor.said(f"{other}: reloaded")
     assert not any(f" {file}" in line for line in editor.log().splitlines())
 
