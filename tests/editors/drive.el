@@ -14,7 +14,6 @@
               (when format
                 (push (apply #'format format arguments) drive-messages))
               (apply show format arguments)))
-(fset 'y-or-n-p (lambda (&rest _) t))
 
 (defvar drive-rest "")
 (defvar drive-buffer (current-buffer) "Where the next line is evaluated: a filter's own buffer does not last.")

@@ -142,6 +142,10 @@ class Editor(ABC):
         """Give a command: who, history, diff, restore, approvals, approve, deny, search, status."""
 
     @abstractmethod
+    def answers(self, yes: bool) -> None:
+        """What the person answers from now on when the editor asks."""
+
+    @abstractmethod
     def view(self, title: str) -> str:
         """The text of a view, "" where it is not open."""
 

@@ -46,6 +46,9 @@ class Emacs(Editor):
         call = f"(save-current-buffer (picoclawd-{name} {arguments}) nil)"
         self.lisp(f'(condition-case fault {call} (user-error (message "%s" (error-message-string fault)) nil))')
 
+    def answers(self, yes: bool) -> None:
+        self.lisp(f"(progn (fset 'y-or-n-p (lambda (&rest _) {'t' if yes else 'nil'})) nil)")
+
     def view(self, title: str) -> str:
         code = f"""
             (let ((buffer (seq-find (lambda (each)

@@ -44,8 +44,10 @@ class Neovim(Editor):
         return str(self.lua("return table.concat(require('picoclawd').log, '\\n')"))
 
     def command(self, name: str, *words: str) -> None:
-        bang = "!" if name == "restore" else ""
-        self.lua(f"vim.cmd({literal(' '.join([f'Picoclaw{name.title()}{bang}', *words]).encode())})")
+        self.lua(f"vim.cmd({literal(' '.join([f'Picoclaw{name.title()}', *words]).encode())})")
+
+    def answers(self, yes: bool) -> None:
+        self.lua(f"vim.fn.confirm = function() return {1 if yes else 2} end")
 
     def view(self, title: str) -> str:
         code = f"""

@@ -54,7 +54,8 @@ def test_a94_a_killed_daemon_is_found_again_when_it_is_back(name: str, scratch: 
             editor.open(unsaved)
             editor.connected()
             editor.type("mine ")
-            wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away")
+            agent = daemon.client()
+            wait_for(lambda: is_refused(agent, "a.txt"), "kept away")
             daemon.stop(signal.SIGKILL)
             assert "Trying again" in editor.said("the daemon ended the connection")
             daemon.write("b.txt", "while it was away\n")
@@ -62,7 +63,8 @@ def test_a94_a_killed_daemon_is_found_again_when_it_is_back(name: str, scratch: 
             editor.said("connected again")
             editor.said("b.txt: reloaded")
             assert editor.text(saved) == "while it was away\n"
-            wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away again")
+            again = daemon.client()
+            wait_for(lambda: is_refused(again, "a.txt"), "kept away again")
             assert editor.text(unsaved) == "mine one\n"
 
 
@@ -85,7 +87,8 @@ def test_two_workspaces_in_one_editor_each_have_their_daemon(name: str, scratch:
                 daemon.client().call("write_file", path="a.txt", content="two\n", overwrite=True)
                 wait_for(lambda path=path: editor.text(path) == "two\n", "reloaded")  # type: ignore[misc]
             editor.type("mine ")
-            wait_for(lambda: is_refused(inner.client(), "a.txt"), "kept away through the inner daemon")
+            agent = inner.client()
+            wait_for(lambda: is_refused(agent, "a.txt"), "kept away through the inner daemon")
             assert not is_refused(outer.client(), "a.txt")
 
 

@@ -73,8 +73,9 @@ def test_a_request_is_heard_shown_whole_and_answered(node: Driven, daemon: Daemo
     agent = daemon.client()
     agent.call("session.open", client="claude")
     call = agent.start("remove_file", {"path": "vs-gone.txt"})
-    [asked] = wait_for(lambda: heard(node, "approval.requested"), "a request")
-    shown = node.run("return text.described((await client.call('approvals.list')).pending[0])")
+    asked = wait_for(lambda: heard(node, "approval.requested"), "a request")[0]
+    pending = "(await client.call('approvals.list')).pending"
+    shown = node.run(f"return text.described({pending}.find((each) => each.id === '{asked['id']}'))")
     assert "Remove(vs-gone.txt)" in shown and "client     claude  (claimed)" in shown
     answer = {"id": asked["id"], "digest": asked["digest"], "answer": "once"}
     node.run(f"await client.call('approvals.answer', {json.dumps(answer)})")
@@ -109,14 +110,16 @@ def test_a94_a_killed_daemon_is_found_again_when_it_is_back(scratch: Path) -> No
         path = json.dumps(os.path.realpath(daemon.write("a.txt", "one\n")))
         wait_for(lambda: is_open(node), "connected")
         node.run(f"client.mark({path}, true)")
-        wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away")
+        agent = daemon.client()
+        wait_for(lambda: is_refused(agent, "a.txt"), "kept away")
         daemon.stop(signal.SIGKILL)
         assert wait_for(lambda: heard(node, "lost"), "lost") == ["the daemon ended the connection"]
         with pytest.raises(AssertionError, match="CallError"):
             node.run("await client.call('ping')")
         daemon.start()
         wait_for(lambda: is_open(node), "connected again")
-        wait_for(lambda: is_refused(daemon.client(), "a.txt"), "kept away again")
+        again = daemon.client()
+        wait_for(lambda: is_refused(again, "a.txt"), "kept away again")
 
 
 @pytest.fixture
