@@ -3,6 +3,9 @@
 import importlib.util
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -30,3 +33,10 @@ def _leave_out(message: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{message}, and CI=true allows no skipping", pytrace=False)
     pytest.skip(message)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """An empty directory whose path leaves room for sockets below it: 107 bytes is all that they may have."""
+    with tempfile.TemporaryDirectory(prefix="pcd") as made:
+        yield Path(made)

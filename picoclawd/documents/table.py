@@ -42,10 +42,24 @@ def read(source: BinaryIO, wanted: Wanted) -> Found:
 
 
 def _delimiter(sample: str, name: str) -> str:
+    """What parts the columns: the sniffer's guess, unless the quotes say otherwise."""
+    sample = sample[: 8 * limits.KIB]
+    usual = "\t" if name.lower().endswith(".tsv") else ","
     try:
-        return csv.Sniffer().sniff(sample[: 8 * limits.KIB], _DELIMITERS).delimiter
+        guess = csv.Sniffer().sniff(sample, _DELIMITERS).delimiter
     except csv.Error:
-        return "\t" if name.lower().endswith(".tsv") else ","
+        guess = usual
+    return next((each for each in (guess, usual, *_DELIMITERS) if _suits_quotes(sample, each)), guess)
+
+
+def _suits_quotes(sample: str, delimiter: str) -> bool:
+    """Whether each field that begins with a quote ends, quoted, at a delimiter or at the end of its line."""
+    try:
+        for _ in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)  # the sample is cut there, and nothing is known against it
+    return True
 
 
 def _take_lines(chunks: Iterator[bytes], taker: Taker) -> int:

@@ -10,6 +10,13 @@ import pytest
 from picoclawd.daemon.main import main
 from tests.daemon.test_unit_files import verified
 
+
+@pytest.fixture
+def tmp_path(short_path: Path) -> Path:
+    """Sockets are made below it."""
+    return short_path
+
+
 TEMPLATES = {"picoclawd@.service", "picoclawd@.socket", "picoclawd-operator@.socket"}
 SANDBOX = "picoclawd@.service.d/hardening.conf"
 

@@ -11,6 +11,13 @@ from picoclawd.daemon import unit_files
 from picoclawd.errors import Fault
 from tests.conftest import needs
 
+
+@pytest.fixture
+def tmp_path(short_path: Path) -> Path:
+    """Sockets are made below it."""
+    return short_path
+
+
 UNITS = Path(__file__).parents[2] / "systemd"
 
 

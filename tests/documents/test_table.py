@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.documents.reading import read
@@ -50,6 +50,7 @@ def test_a_page_ends_where_there_is_enough() -> None:
 
 
 @given(st.lists(st.lists(st.text('ab",; \n', max_size=6), min_size=2, max_size=3), min_size=1, max_size=8))
+@example([["", ";"], [";;", ";"]])
 def test_pages_joined_equal_the_whole_whatever_is_quoted(records: list[list[str]]) -> None:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([["x", "y"], *records])

@@ -17,6 +17,12 @@ from tests.e2e.daemon import Client, Daemon
 from tests.e2e.test_serve import wait_for
 
 
+@pytest.fixture
+def tmp_path(short_path: Path) -> Path:
+    """Sockets are made below it."""
+    return short_path
+
+
 def test_systemd_hears_of_start_reload_life_and_end(tmp_path: Path) -> None:
     with Manager(tmp_path / "notify") as manager:
         daemon = Daemon(tmp_path, env={"NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": "1500000"})

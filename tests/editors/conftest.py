@@ -1,6 +1,5 @@
 """A daemon that all tests of the editors share, and an editor for each test."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,10 +26,9 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @pytest.fixture
-def scratch() -> Iterator[Path]:
+def scratch(short_path: Path) -> Path:
     """A directory whose path is short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="pcd-") as directory:
-        yield Path(directory)
+    return short_path
 
 
 @pytest.fixture(params=sorted(EDITORS))

@@ -210,7 +210,7 @@ def hostile() -> dict[str, tuple[bytes, str, str]]:
         ),
         "laughs.docx": (made.rezipped(word, {"word/document.xml": LAUGHS}), "unsupported_format", "DOCTYPE"),
         "external.pptx": (made.rezipped(slides, {"docProps/app.xml": EXTERNAL}), "unsupported_format", "DOCTYPE"),
-        "stream.pdf": (made.pdf_of_stream(stream), "too_large", "600 MiB"),
+        "stream.pdf": (made.pdf_of_stream(stream), "too_large", "352 MiB"),
         "loop.pdf": (made.pdf_page_loop(), "unsupported_format", "page tree"),
         "pixels.png": (made.png(30_000, 30_000, rows=1), "too_large", "900 megapixels"),
         "cut.docx": (word[: len(word) // 2], "unsupported_format", "damaged or cut off"),
