@@ -38,7 +38,7 @@ class Admission:
         except Exception as exc:  # noqa: BLE001 - raised again under the guard
             refusal = exc
         exchange = Exchange(self._client, self._peer, request.id, meta, self._notifier)
-        ticket = self._lanes.enter(paths, exclusive=method is not None and method.mutating)
+        ticket = self._lanes.enter(paths, exclusive=method is not None and (method.mutating or method.exclusive))
         return Job(request, exchange, method, params, ticket, refusal)
 
     def _check(self, method: Method | None, name: str) -> None:

@@ -5,9 +5,10 @@ import inspect
 from picoclawd.errors import Fault, Slug
 from picoclawd.rpc import events, history, people, sessions, status, undo
 from picoclawd.rpc.describe import describe_tools, openrpc
-from picoclawd.rpc.method import Exchange, Method, Params
+from picoclawd.rpc.method import Exchange, Method, Params, no_paths
 from picoclawd.rpc.rows import Answer, Caller, Guest, House, NoParams, Row
 from picoclawd.tools._decode import decode
+from picoclawd.tools._spec import path_of
 
 
 def methods(house: House) -> list[Method]:
@@ -17,6 +18,11 @@ def methods(house: House) -> list[Method]:
 
 def _method(house: House, row: Row) -> Method:
     order = row.params.__struct_encode_fields__
+
+    def lane_paths(params: Params) -> tuple[bytes, ...]:
+        named = dict(zip(order, params, strict=False)) if isinstance(params, list) else params
+        key = house.workspace.lane_key(path_of(named))
+        return () if key is None else (key,)
 
     def at_once(exchange: Exchange, params: Params) -> object:
         assert isinstance(exchange.client, Guest)
@@ -32,7 +38,13 @@ def _method(house: House, row: Row) -> Method:
 
     waits = inspect.iscoroutinefunction(row.handler)
     return Method(
-        row.name, run, at_once=None if waits else at_once, operator_only=row.operator_only, mutating=row.mutating
+        row.name,
+        run,
+        at_once=None if waits else at_once,
+        operator_only=row.operator_only,
+        mutating=row.mutating,
+        lane_paths=lane_paths if row.in_lane else no_paths,
+        exclusive=row.in_lane,
     )
 
 

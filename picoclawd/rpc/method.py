@@ -165,7 +165,8 @@ class Method(msgspec.Struct, frozen=True):
     `run` gets the exchange and the params without `_meta` (`{}` when there were none; a list when positional), and
     returns what msgspec can encode. `lane_paths` names what must take effect in the order sent, as absolute,
     lexically normalised paths (`lanes.lane_key`): called by the reader before the request runs, on params that
-    nobody has checked yet, so it must be quick and answers `()` to what it does not understand.
+    nobody has checked yet, so it must be quick and answers `()` to what it does not understand. Methods that are
+    `mutating` or `exclusive` go through a lane one by one, others together.
 
     `at_once`, where given, is asked first, on the loop and without a task of its own, once the lanes are free: it
     answers as `run` would, or returns `LATER`, having done nothing, when it would have to wait. For what is at hand
@@ -177,6 +178,7 @@ class Method(msgspec.Struct, frozen=True):
     mutating: bool = False
     lane_paths: Callable[[Params], tuple[bytes, ...]] = no_paths
     operator_only: bool = False
+    exclusive: bool = False
     at_once: Callable[[Exchange, Params], object] | None = None
 
 

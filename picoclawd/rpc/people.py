@@ -61,6 +61,13 @@ async def _real(house: House, params: EditorParams) -> bytes:
 ROWS = (
     Row("approvals.list", "What waits for a person's answer.", NoParams, _list, operator_only=True),
     Row("approvals.answer", "Answer a request.", AnswerParams, _answer, operator_only=True),
-    Row("editor.dirty", "Say that an editor has unsaved text of a file.", EditorParams, _dirty, operator_only=True),
-    Row("editor.clean", "Say that it has none any more.", EditorParams, _clean, operator_only=True),
+    Row(
+        "editor.dirty",
+        "Say that an editor has unsaved text of a file.",
+        EditorParams,
+        _dirty,
+        operator_only=True,
+        in_lane=True,
+    ),
+    Row("editor.clean", "Say that it has none any more.", EditorParams, _clean, operator_only=True, in_lane=True),
 )

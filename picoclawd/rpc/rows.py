@@ -70,7 +70,10 @@ Handler = Callable[[House, Caller, Any], Answer | Awaitable[Answer]]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One method. A handler that is no coroutine function is answered at once, on the loop."""
+    """One method. A handler that is no coroutine function is answered at once, on the loop.
+
+    `in_lane`: calls on one `path` of one connection take effect in the order sent.
+    """
 
     name: str
     summary: str
@@ -78,3 +81,4 @@ class Row(msgspec.Struct, frozen=True):
     handler: Handler
     operator_only: bool = False
     mutating: bool = False
+    in_lane: bool = False

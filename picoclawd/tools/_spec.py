@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from picoclawd.files.waits import Waits
+from picoclawd.text import display
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.cache import CachedFile
 from picoclawd.workspace.sessions import Session
@@ -182,8 +183,16 @@ class Tool(msgspec.Struct, Generic[P, S], frozen=True):
 AnyTool = Tool[Any, Any]
 
 
+def path_of(params: dict[str, Any]) -> object:
+    """The path that unchecked parameters name, by either spelling, for its lane."""
+    encoded = params.get("path_bytes")
+    if isinstance(encoded, str) and encoded:
+        return display.from_path_bytes(encoded)
+    return params.get("path") or ""
+
+
 def _one_path(params: dict[str, Any]) -> tuple[object, ...]:
-    return (params.get("path_bytes") or params.get("path") or "",)
+    return (path_of(params),)
 
 
 def _anything_goes(settings: Settings, params: dict[str, Any]) -> None:

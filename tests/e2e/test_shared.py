@@ -94,6 +94,22 @@ def test_a_closed_session_is_over_and_the_connection_goes_on(daemon: Daemon) -> 
 # Freshness among agents
 
 
+def test_an_editors_words_on_one_file_count_in_the_order_sent(daemon: Daemon) -> None:
+    daemon.write("f.txt", "1\n")
+    editor, agent = daemon.operator(), daemon.client()
+    for last in ("dirty", "clean") * 5:
+        others = ("clean", "dirty") if last == "dirty" else ("dirty", "clean")
+        said = [*others * 10, last]
+        by_name = [{"path": "f.txt"}, {"path_bytes": "%66.txt"}]
+        numbers = [editor.start(f"editor.{word}", by_name[turn % 2]) for turn, word in enumerate(said)]
+        answers = [editor.line() for _ in numbers]
+        assert [answer["id"] for answer in answers] == numbers
+        if last == "dirty":
+            assert agent.error("append_file", path="f.txt", content="x").slug == "open_in_editor"
+        else:
+            agent.call("append_file", path="f.txt", content="x")
+
+
 def test_a59_an_overwrite_of_what_somebody_else_changed_is_refused_with_who_and_what(daemon: Daemon) -> None:
     path = daemon.write("f.txt", "1\n2\n")
     one, two = daemon.client(), daemon.client()
