@@ -1,4 +1,4 @@
-"""The command line of the daemon: `picoclawd [serve] | check-config | schema`."""
+"""The command line of the daemon: `picoclawd [serve] | check-config | schema | methods`."""
 
 import argparse
 import json
@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _check_config(options)
     if command == "schema":
         return _schema()
+    if command == "methods":
+        return _methods()
     return _serve(options)
 
 
@@ -37,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check-config", help="list every fault of the configuration")
     _add_config_options(check)
     commands.add_parser("schema", help="print the JSON Schema of the configuration")
+    commands.add_parser("methods", help="print every method with its JSON Schemas, as JSON")
     return parser
 
 
@@ -71,6 +74,13 @@ def _schema() -> int:
     from picoclawd.daemon.config import schema
 
     print(json.dumps(schema(), indent=2))
+    return 0
+
+
+def _methods() -> int:
+    from picoclawd.rpc.catalogue import describe_all
+
+    print(json.dumps(describe_all(), indent=2))
     return 0
 
 
