@@ -231,7 +231,10 @@ def _doctor(command: argparse.ArgumentParser) -> None:
 
 def _mcp(command: argparse.ArgumentParser) -> None:
     command.add_argument("--subagent", action="store_true", help="open the session as a subagent's")
-    command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
+    text = "use the daemon of DIR (default: $CLAUDE_PROJECT_DIR, else the current directory)"
+    command.add_argument("--workspace", metavar="DIR", help=text)
+    text = "let the host ask you for confirmations; it then speaks with your voice. Default PATH: the daemon's"
+    command.add_argument("--operator-socket", metavar="PATH", nargs="?", const="auto", help=text)
     command.add_argument(
         "--tools", choices=("picoclaw", "agenvoy", "all"), default="all", help="offer only these tools"
     )
