@@ -111,7 +111,20 @@ def candidates(role: "Role", start: str | None = None) -> list[Endpoint]:
             f"the daemon of {holding[0].workspace} has no {role} socket: "
             f'daemon.{"operator_" if role == "operator" else ""}socket is "" in its configuration'
         )
-    return found
+    return found or list(_waiting(role, start_directory(start)))
+
+
+def _waiting(role: "Role", here: str) -> "Iterator[Endpoint]":
+    """The sockets of instances of which no daemon has told yet: systemd may hold them, and starts one."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if not runtime or not os.path.isdir(f"{runtime}/picoclawd"):
+        return
+    from picoclawd.client import activation  # where a daemon runs, which is nearly always, nothing of it is needed
+
+    for instance, workspace in activation.instances(here):
+        path = f"{runtime}/picoclawd/{instance}/{role}/sock"
+        if within(here, workspace) is not None and os.path.exists(path):
+            yield Endpoint(path, workspace)
 
 
 def holders(start: str | None = None) -> list[Daemon]:
