@@ -116,8 +116,8 @@ def candidates(role: "Role", start: str | None = None) -> list[Endpoint]:
 
 def _waiting(role: "Role", here: str) -> "Iterator[Endpoint]":
     """The sockets of instances of which no daemon has told yet: systemd may hold them, and starts one."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if not runtime or not os.path.isdir(f"{runtime}/picoclawd"):
+    runtime = _runtime_directory()
+    if not os.path.isdir(f"{runtime}/picoclawd"):
         return
     from picoclawd.client import activation  # where a daemon runs, which is nearly always, nothing of it is needed
 
@@ -168,12 +168,18 @@ def within(path: str, directory: str) -> str | None:
 
 
 def _info_paths() -> "Iterator[str]":
-    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
-        for instance in _names(f"{runtime}/picoclawd"):
-            yield f"{runtime}/picoclawd/{instance}/info.json"
+    runtime = _runtime_directory()
+    for instance in _names(f"{runtime}/picoclawd"):
+        yield f"{runtime}/picoclawd/{instance}/info.json"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for instance in _names(f"{state}/picoclawd"):
         yield f"{state}/picoclawd/{instance}/run/info.json"
+
+
+def _runtime_directory() -> str:
+    """`$XDG_RUNTIME_DIR`, or where systemd puts it: many MCP hosts hand a server nothing of the environment but PATH
+    and HOME."""
+    return os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
 
 
 def _names(directory: str) -> list[str]:

@@ -188,3 +188,19 @@ def test_a_socket_that_systemd_holds_is_found_before_any_daemon_ran(
         connection.close()
     assert (endpoint.path, endpoint.workspace) == (daemon.path, str(lonely))
     assert discover.candidates("agent", "/") == [], "another directory's"
+
+
+def test_without_an_environment_it_looks_where_systemd_puts_things(
+    lonely: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MCP hosts start a server with little more than PATH and HOME."""
+    looked: list[str] = []
+
+    def listdir(path: str) -> list[str]:
+        looked.append(path)
+        return []
+
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("os.listdir", listdir)
+    assert list(discover.daemons()) == []
+    assert f"/run/user/{os.geteuid()}/picoclawd" in looked
