@@ -3,6 +3,7 @@
 `bridge_results` words the answers, `bridge_approvals` puts questions to the person, `bridge_resources` shows files.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, assert_never
@@ -138,7 +139,8 @@ class Bridge:
         try:
             told = await opened.call("session.open", {"client": _client_name(ctx), "kind": self._wishes.kind})
             self._session_id = str(told.get("session_id", ""))
-            await self.resources.attach(opened)
+            with suppress(RpcError):  # an older daemon has no events: the tools work all the same
+                await self.resources.attach(opened)
             greeted = True
         finally:
             if not greeted:

@@ -17,7 +17,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from picoclawd.client import arguments, link
+from picoclawd.client import arguments, families, link
 from picoclawd.client.failures import Failure, RpcError
 from picoclawd.client.sieve import FILE_CHANGED, RESYNC
 
@@ -141,6 +141,9 @@ class Resources:
         daemon = await self._connect(ctx)
         try:
             await self.attach(daemon)
+        except RpcError as error:
+            told = families.error_of("events.subscribe", error.as_json())
+            raise MCPError(mcp_types.INTERNAL_ERROR, str(told)) from None
         except Failure as failure:
             raise MCPError(mcp_types.INTERNAL_ERROR, str(failure)) from None
         return daemon

@@ -46,11 +46,17 @@ class Events:
 
         Raises: NoDaemon, Lost, RpcError.
         """
+        self.close()
         self._queue.clear()
         link = self._link = Link(await self._reach(), self._notified)
         self._nursery.start_soon(link.run)
         await link.call("session.open", self._greeting)
         self._sieve.subscribed(await link.call("events.subscribe", self._sieve.params))
+
+    def close(self) -> None:
+        """End the connection, and with it the subscription."""
+        if self._link is not None:
+            self._link.close()
 
     def __aiter__(self) -> Self:
         return self

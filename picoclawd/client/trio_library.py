@@ -98,14 +98,13 @@ class TrioClient(TrioMethods):
     @asynccontextmanager
     async def events(self, kinds: Iterable[str] = (), paths: Iterable[str] = ()) -> AsyncGenerator[Events, None]:
         """What happens in the workspace, as it happens; see `Client.events`. Subscribed when the block is entered."""
-        async with trio.open_nursery() as nursery:
-            greeting = recovery.greeting(self._client, self._kind, None)
-            events = Events(nursery, self._reach, greeting, list(kinds), list(paths), self._reconnect_s)
+        greeting = recovery.greeting(self._client, self._kind, None)
+        events = Events(self._open(), self._reach, greeting, list(kinds), list(paths), self._reconnect_s)
+        try:
             await events.subscribe()
-            try:
-                yield events
-            finally:
-                nursery.cancel_scope.cancel()
+            yield events
+        finally:
+            events.close()
 
     async def session(self) -> dict[str, Any]:
         """What the daemon said when the session was opened: `session_id`, `workspace`, `role`, `limits`, `tools`."""
@@ -151,12 +150,16 @@ class TrioClient(TrioMethods):
         return self._tools
 
     async def _connected(self) -> Link:
-        if self._nursery is None:
-            raise Lost("this client is not open: use it inside `async with TrioClient() as client:`")
+        nursery = self._open()
         async with self._opening:
             if self._link is None or self._link.lost:
-                self._link = await self._opened(self._nursery, first=self._link is None)
+                self._link = await self._opened(nursery, first=self._link is None)
             return self._link
+
+    def _open(self) -> trio.Nursery:
+        if self._nursery is None:
+            raise Lost("this client is not open: use it inside `async with TrioClient() as client:`")
+        return self._nursery
 
     async def _opened(self, nursery: trio.Nursery, *, first: bool) -> Link:
         waits = iter(()) if first else recovery.pauses(self._reconnect_s)

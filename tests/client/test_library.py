@@ -272,8 +272,8 @@ def test_without_a_daemon_it_says_what_to_type(lonely: Path) -> None:
         client.ping()
 
 
-def test_a_socket_of_someone_else_is_sent_nothing(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A96, from the client's side: the listener's uid is the kernel's word."""
+def test_a96_a_socket_of_someone_else_is_sent_nothing(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the client's side: the listener's uid is the kernel's word."""
     monkeypatch.setattr("os.geteuid", lambda: 4_000_000)
     monkeypatch.setattr("picoclawd.client.wire.SUPERUSER", 4_000_001)
     with Client() as client, pytest.raises(NoDaemon, match=r"belongs to another user .* nothing was sent"):

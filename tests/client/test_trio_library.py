@@ -118,3 +118,34 @@ async def test_an_exception_of_the_block_comes_out_as_it_is(daemon: FakeDaemon) 
         async with TrioClient() as client:
             await client.ping()
             raise KeyError("mine")
+
+
+async def test_an_exception_among_events_comes_out_as_it_is_too(daemon: FakeDaemon) -> None:
+    daemon.handlers["events.subscribe"] = lambda _: {"subscription": "s", "cursor": "c"}
+    with trio.fail_after(PATIENCE_S):
+        async with TrioClient() as client:
+            with pytest.raises(KeyError):
+                async with client.events():
+                    raise KeyError("mine")
+            assert await client.ping() == {}, "the client goes on"
+
+
+async def test_events_that_are_missed_are_asked_for(daemon: FakeDaemon) -> None:
+    """The daemon's queue ran full: `resync`, then the changes since the cursor, each told once."""
+    change = {"path": "a", "action": "modify", "version": None, "by": "outside"}
+    daemon.handlers["events.subscribe"] = lambda _: {"subscription": "s", "cursor": "c0"}
+    page = {"changes": [{"seq": 1, **change}, {"seq": 2, **change}], "cursor": "c2", "fresh_instance": False}
+    daemon.handlers["changes.since"] = lambda _: page
+    with trio.fail_after(PATIENCE_S):
+        async with TrioClient() as client, client.events() as events:
+            daemon.notify("file.changed", {"seq": 1, **change})
+            daemon.notify("resync", {})
+            daemon.notify("file.changed", {"seq": 3, **change})
+            found = [await events.__anext__() for _ in range(4)]
+    assert [(event["event"], event.get("seq")) for event in found] == [
+        ("file.changed", 1),
+        ("resync", None),
+        ("file.changed", 2),
+        ("file.changed", 3),
+    ]
+    assert daemon.asked("changes.since") == [{"cursor": "c0"}]

@@ -38,6 +38,17 @@ def test_a_program_reads_edits_and_meets_errors(daemon: Daemon) -> None:
         assert client.session["workspace"] == str(daemon.root)
 
 
+def test_two_clients_of_one_name_are_two_sessions(daemon: Daemon) -> None:
+    """A name is what a client says of itself: each edits on what it has read itself."""
+    daemon.write("x.txt", "one\n")
+    with open_client(daemon, "twin") as first, open_client(daemon, "twin") as second:
+        assert first.session["session_id"] != second.session["session_id"]
+        first.read_file(path="x.txt")
+        second.edit_file(path="x.txt", old_text="one", new_text="two")
+        with pytest.raises(Conflict):
+            first.write_file(path="x.txt", content="three\n", overwrite=True)
+
+
 def test_a_dry_run_writes_nothing_and_an_op_is_remembered(daemon: Daemon) -> None:
     with open_client(daemon) as client:
         client.write_file(path="x.txt", content="x", dry_run=True)
