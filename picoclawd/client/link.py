@@ -11,6 +11,9 @@ from picoclawd.client.failures import Lost, RpcError
 from picoclawd.client.wire import ANSWER_MAX_BYTES, CANCEL_GRACE_S, CONNECT_TIMEOUT_S, check_peer
 
 Progress = Callable[[int, int | None, str], object]
+Notified = Callable[[dict[str, Any]], object]
+
+LOST = "$/lost"  # no method of the daemon's: what a link tells last
 
 _OUTGOING_MAX = 1024  # lines not yet sent; a call beyond it waits, a cancellation beyond it is dropped
 
@@ -33,10 +36,11 @@ def _nobody_listens(notification: dict[str, Any]) -> None:
 class Link:
     """A connection with any number of calls in flight. It works while `run` runs in its owner's nursery.
 
-    `notified` is called with each notification that is not about a call; it must not block.
+    `notified` is called with each notification that is not about a call, and at the end once with the method `LOST`;
+    it must not block.
     """
 
-    def __init__(self, stream: trio.abc.Stream, notified: Callable[[dict[str, Any]], object] = _nobody_listens) -> None:
+    def __init__(self, stream: trio.abc.Stream, notified: Notified = _nobody_listens) -> None:
         self._stream = stream
         self._notified = notified
         self._outgoing, self._to_send = trio.open_memory_channel[bytes](_OUTGOING_MAX)
@@ -93,7 +97,7 @@ class Link:
                     nursery.cancel_scope.cancel()
         finally:
             self.lost = True
-            self._notified({"method": "$/lost"})
+            self._notified({"method": LOST})
             self._outgoing.close()
             for waiting in self._waiting.values():
                 waiting.arrived.set()
@@ -155,7 +159,7 @@ class Link:
             waiting.progress(told["done"], told.get("total"), told.get("message") or "")
 
 
-async def connect(path: str, notified: Callable[[dict[str, Any]], object] = _nobody_listens) -> Link:
+async def connect(path: str, notified: Notified = _nobody_listens) -> Link:
     """Connect to the socket at `path`; the caller starts the link's `run` in its nursery.
 
     Raises:

@@ -8,11 +8,9 @@ import trio
 
 from picoclawd.client import recovery
 from picoclawd.client.failures import Lost, NoDaemon
-from picoclawd.client.link import Link
+from picoclawd.client.link import LOST, Link
 from picoclawd.client.sieve import RESYNC, Sieve
 from picoclawd.client.wire import NOTIFICATIONS_MAX
-
-_LOST = "$/lost"  # what a `Link` says last
 
 
 class Events:
@@ -81,7 +79,7 @@ class Events:
             self._more = trio.Event()
             await self._more.wait()
         message = self._queue.popleft()
-        if message["method"] == _LOST:
+        if message["method"] == LOST:
             raise Lost("the daemon went away")
         return message
 
