@@ -1,22 +1,26 @@
 """The MCP server behind `picoclawctl mcp`: each tool of `tools.list` is an MCP tool, each call one daemon call.
 
-The text of a result is the daemon's `content`, whole. The structured content is the daemon's `data` where that says
-what the text does not: without the rows that the text lists (`ROWS`), and not at all where the text is that JSON
-itself. Pictures are image content, and not in the structured one. Of an error the text is `[slug] message`.
+`bridge_results` words the answers, `bridge_approvals` puts questions to the person, `bridge_resources` shows files.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, assert_never
 
 import mcp_types
 import trio
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from picoclawd import limits
 from picoclawd.client import discover, link, versions
+from picoclawd.client.bridge_approvals import Person
+from picoclawd.client.bridge_progress import relayed
+from picoclawd.client.bridge_resources import Resources
+from picoclawd.client.bridge_results import failed, has_schema, succeeded, tool_of
 from picoclawd.client.failures import Lost, NoDaemon, RpcError
 
 Kind = Literal["agent", "subagent"]
@@ -24,7 +28,7 @@ Structured = Literal["auto", "always", "never"]
 Tools = Literal["picoclaw", "agenvoy", "all"]
 Context = ServerRequestContext[Any, Any]
 
-ROWS = ("results",)  # the rows of a search stand in both `content` and `data`
+_NOTIFIES = NotificationOptions(resources_changed=True)
 
 # These hosts give the model the structured content alone where there is one, and so would hide what a file says
 # (anthropics/claude-code#79944, openai/codex#38287). To be removed when they show the text as well.
@@ -41,11 +45,13 @@ FAMILIES: dict[Tools, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the command line says: the session's kind, whether to send structured content, and which tools to offer."""
+    """What the command line says: the session's kind, whether to send structured content, which tools to offer, and
+    the operator's socket where the host may ask the person."""
 
     kind: Kind = "agent"
     structured: Structured = "auto"
     tools: Tools = "all"
+    operator_socket: str | None = None
 
     def offers(self, name: str) -> bool:
         """Whether the host may see the tool of this name."""
@@ -61,42 +67,64 @@ class Bridge:
         self._wishes = wishes
         self._link: link.Link | None = None
         self._opening = trio.Lock()
-        self._names: frozenset[str] = frozenset()
+        self._session_id = ""
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._person = None if wishes.operator_socket is None else Person(nursery, wishes.operator_socket)
+        self.resources = Resources(self._connected)
+        nursery.start_soon(self.resources.run)
 
     async def list_tools(
         self, ctx: Context, _params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListToolsResult:
         """Answer `tools/list`: all tools on one page."""
+        structured = self._shows_structured(ctx)
         try:
-            return mcp_types.ListToolsResult(tools=[_tool(tool) for tool in await self._fetch_tools(ctx)])
+            return mcp_types.ListToolsResult(tools=[tool_of(row, structured) for row in await self._fetch_tools(ctx)])
         except (NoDaemon, Lost, RpcError) as failure:
             raise MCPError(mcp_types.INTERNAL_ERROR, str(failure)) from None
 
-    async def call_tool(self, ctx: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
+    async def call_tool(
+        self, ctx: Context, params: mcp_types.CallToolRequestParams
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
         """Answer `tools/call`. What fails is a result with `isError`, which the model can read."""
+        structured = self._shows_structured(ctx)
         try:
-            if params.name not in self._names and params.name not in await self._fetch_names(ctx):
-                raise MCPError(mcp_types.INVALID_PARAMS, f"no tool named {params.name}")
+            row = await self._tool(ctx, params.name)
             daemon = await self._connected(ctx)
-            result = await daemon.call(params.name, params.arguments or {})
+            result = await self._make(ctx, daemon, params)
         except RpcError as error:
-            return failed(error.slug, error.message, error.data if self._shows_structured(ctx) else None)
+            return failed(error.slug, error.message, error.data if structured else None)
         except Lost as failure:
             return failed(failure.slug, f"{failure}: look before you repeat it. {self._restart()}", None)
         except NoDaemon as failure:
             return failed(failure.slug, str(failure), None)
-        return succeeded(result, self._shows_structured(ctx))
+        if isinstance(result, mcp_types.InputRequiredResult):
+            return result
+        return succeeded(result, structured, structured and has_schema(row))
 
-    async def _fetch_names(self, ctx: Context) -> frozenset[str]:
-        await self._fetch_tools(ctx)
-        return self._names
+    async def _make(self, ctx: Context, daemon: link.Link, params: mcp_types.CallToolRequestParams) -> Any:
+        """The daemon's result, with progress on the way; or what the host must ask the person first."""
+        async with relayed(self._nursery, ctx) as progress:
+            arguments = dict(params.arguments or {})
+            if progress is not None:
+                arguments["_meta"] = {"progress": True}
+            call = partial(daemon.call, params.name, arguments, progress)
+            if self._person is None:
+                return await call()
+            return await self._person.confirm(ctx, self._session_id, params, call)
+
+    async def _tool(self, ctx: Context, name: str) -> dict[str, Any]:
+        if name not in self._tools:
+            await self._fetch_tools(ctx)
+        if name not in self._tools:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"no tool named {name}")
+        return self._tools[name]
 
     async def _fetch_tools(self, ctx: Context) -> list[dict[str, Any]]:
         daemon = await self._connected(ctx)
         listed: list[dict[str, Any]] = (await daemon.call("tools.list", {}))["tools"]
-        tools = [tool for tool in listed if self._wishes.offers(tool["name"])]
-        self._names = frozenset(tool["name"] for tool in tools)
-        return tools
+        self._tools = {row["name"]: row for row in listed if self._wishes.offers(row["name"])}
+        return list(self._tools.values())
 
     async def _connected(self, ctx: Context) -> link.Link:
         async with self._opening:
@@ -109,7 +137,10 @@ class Bridge:
         self._nursery.start_soon(opened.run)
         greeted = False
         try:
-            await opened.call("session.open", {"client": _client_name(ctx), "kind": self._wishes.kind})
+            told = await opened.call("session.open", {"client": _client_name(ctx), "kind": self._wishes.kind})
+            self._session_id = str(told.get("session_id", ""))
+            with suppress(RpcError):  # an older daemon has no events: the tools work all the same
+                await self.resources.attach(opened)
             greeted = True
         finally:
             if not greeted:
@@ -119,7 +150,7 @@ class Bridge:
     async def _reach(self) -> link.Link:
         for endpoint in discover.candidates("agent", self._start):
             try:
-                return await link.connect(endpoint.path)
+                return await link.connect(endpoint.path, self.resources.notified)
             except (OSError, trio.TooSlowError):
                 continue
         raise NoDaemon(f"no picoclawd daemon answers. {self._restart()}")
@@ -146,7 +177,7 @@ async def serve(start: str | None, wishes: Wishes) -> None:
         async with trio.open_nursery() as nursery:
             server = make_server(Bridge(nursery, start, wishes))
             async with stdio_server() as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
+                await server.run(incoming, outgoing, server.create_initialization_options(_NOTIFIES))
             nursery.cancel_scope.cancel()
     except* BrokenPipeError:
         pass  # the host went away without closing stdin first
@@ -160,48 +191,13 @@ def make_server(bridge: Bridge) -> Server[Any]:
         title="picoclawd",
         on_list_tools=bridge.list_tools,
         on_call_tool=bridge.call_tool,
+        on_list_resources=bridge.resources.list_resources,
+        on_list_resource_templates=bridge.resources.list_templates,
+        on_read_resource=bridge.resources.read,
+        on_subscribe_resource=bridge.resources.subscribe,
+        on_unsubscribe_resource=bridge.resources.unsubscribe,
+        on_subscriptions_listen=bridge.resources.listen,
     )
-
-
-def succeeded(result: Any, structured: bool) -> mcp_types.CallToolResult:
-    """A daemon's result as MCP has it."""
-    content, data = str(result["content"]), result.get("data")
-    facts: dict[str, Any] | None = None
-    if structured and isinstance(data, dict) and not content.startswith("{"):
-        facts = {key: value for key, value in data.items() if key not in ROWS}
-    pictures = _pictures(data)
-    if facts is not None and pictures:
-        facts["files"] = [{key: value for key, value in file.items() if key != "image"} for file in facts["files"]]
-    return mcp_types.CallToolResult(content=[_text(content), *pictures], structured_content=facts or None)
-
-
-def _pictures(data: Any) -> list[mcp_types.ImageContent]:
-    """The pictures among the files that were read, in their order."""
-    files = data.get("files") if isinstance(data, dict) else None
-    images = [file.get("image") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-    return [
-        mcp_types.ImageContent(type="image", data=image["base64"], mime_type=image["mime"]) for image in images if image
-    ]
-
-
-def failed(slug: str, message: str, data: dict[str, Any] | None) -> mcp_types.CallToolResult:
-    """A failure as MCP has it: a result that the model reads, with the slug in front."""
-    text = f"[{slug}] {message}"
-    return mcp_types.CallToolResult(content=[_text(text)], structured_content=data or None, is_error=True)
-
-
-def _tool(tool: dict[str, Any]) -> mcp_types.Tool:
-    return mcp_types.Tool(
-        name=tool["name"],
-        title=tool.get("title"),
-        description=tool.get("description"),
-        input_schema=tool["params"],
-        annotations=mcp_types.ToolAnnotations.model_validate(tool.get("hints", {})),
-    )
-
-
-def _text(text: str) -> mcp_types.TextContent:
-    return mcp_types.TextContent(type="text", text=text)
 
 
 def _host(ctx: Context) -> str:

@@ -3,11 +3,13 @@
 import json
 import os
 
+from picoclawd.client import wire
 from picoclawd.client.failures import NoDaemon
 from picoclawd.client.wire import Connection
 
 TYPE_CHECKING = False  # see failures.py
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
     from typing import Any, Literal
 
@@ -49,15 +51,48 @@ def connect(role: "Role" = "agent", start: str | None = None) -> tuple[Connectio
     Raises:
         NoDaemon: none answers; its text says what to type.
     """
-    endpoints = candidates(role, start)
+    sock, endpoint = _first(role, candidates(role, start), start)
+    return Connection(sock), endpoint
+
+
+def reach(role: "Role", start: str | None, path: str | None = None) -> "socket.socket":
+    """A socket that is connected to the daemon at `path`, or to the one that `connect` would take.
+
+    Raises:
+        NoDaemon: none answers.
+    """
+    if path is None:
+        return _first(role, candidates(role, start), start)[0]
+    try:
+        return wire.connected(path)
+    except OSError as exc:
+        raise NoDaemon(unreachable(path, exc)) from None
+
+
+def _first(role: "Role", endpoints: "list[Endpoint]", start: str | None) -> "tuple[socket.socket, Endpoint]":
     for endpoint in endpoints:
         try:
-            return Connection.open(endpoint.path), endpoint
+            return wire.connected(endpoint.path), endpoint
         except (ConnectionRefusedError, FileNotFoundError):
             continue
         except OSError as exc:
-            raise NoDaemon(f"cannot connect to {endpoint.path}: {exc.strerror or exc}") from None
-    raise NoDaemon(_advice(role, endpoints, start))
+            raise NoDaemon(unreachable(endpoint.path, exc)) from None
+    raise NoDaemon(advice(role, endpoints, start))
+
+
+def unreachable(path: str, exc: OSError) -> str:
+    """What is wrong with a socket that is there and cannot be connected to, and what to type next."""
+    if isinstance(exc, PermissionError):
+        return (
+            f"{path} may not be opened by you: it is another user's, or your sandbox keeps it from you.\n"
+            f"Look with:                   ls -l {path}\n"
+            "Start a daemon of your own:  picoclawd serve --workspace DIRECTORY"
+        )
+    if isinstance(exc, TimeoutError):
+        return f"{path} does not take connections: the daemon behind it hangs.\nLook at it with:  picoclawctl doctor"
+    if isinstance(exc, ConnectionRefusedError | FileNotFoundError):
+        return f"no daemon listens at {path}.\nStart one with:  picoclawd serve --workspace DIRECTORY"
+    return f"cannot connect to {path}: {exc.strerror or exc}"
 
 
 def candidates(role: "Role", start: str | None = None) -> list[Endpoint]:
@@ -76,7 +111,20 @@ def candidates(role: "Role", start: str | None = None) -> list[Endpoint]:
             f"the daemon of {holding[0].workspace} has no {role} socket: "
             f'daemon.{"operator_" if role == "operator" else ""}socket is "" in its configuration'
         )
-    return found
+    return found or list(_waiting(role, start_directory(start)))
+
+
+def _waiting(role: "Role", here: str) -> "Iterator[Endpoint]":
+    """The sockets of instances of which no daemon has told yet: systemd may hold them, and starts one."""
+    runtime = _runtime_directory()
+    if not os.path.isdir(f"{runtime}/picoclawd"):
+        return
+    from picoclawd.client import activation  # where a daemon runs, which is nearly always, nothing of it is needed
+
+    for instance, workspace in activation.instances(here):
+        path = f"{runtime}/picoclawd/{instance}/{role}/sock"
+        if within(here, workspace) is not None and os.path.exists(path):
+            yield Endpoint(path, workspace)
 
 
 def holders(start: str | None = None) -> list[Daemon]:
@@ -120,12 +168,18 @@ def within(path: str, directory: str) -> str | None:
 
 
 def _info_paths() -> "Iterator[str]":
-    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
-        for instance in _names(f"{runtime}/picoclawd"):
-            yield f"{runtime}/picoclawd/{instance}/info.json"
+    runtime = _runtime_directory()
+    for instance in _names(f"{runtime}/picoclawd"):
+        yield f"{runtime}/picoclawd/{instance}/info.json"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for instance in _names(f"{state}/picoclawd"):
         yield f"{state}/picoclawd/{instance}/run/info.json"
+
+
+def _runtime_directory() -> str:
+    """`$XDG_RUNTIME_DIR`, or where systemd puts it: many MCP hosts hand a server nothing of the environment but PATH
+    and HOME."""
+    return os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
 
 
 def _names(directory: str) -> list[str]:
@@ -146,7 +200,8 @@ def _read_info(path: str) -> "dict[str, Any] | None":
     return info if isinstance(info, dict) else None
 
 
-def _advice(role: "Role", tried: list[Endpoint], start: str | None) -> str:
+def advice(role: "Role", tried: list[Endpoint], start: str | None) -> str:
+    """What to type where none of the sockets that were `tried` answers."""
     here = start_directory(start) or "."
     if named := os.environ.get(VARIABLES[role]):
         owner = tried[0].workspace if tried else ""

@@ -17,6 +17,13 @@ class Failure(Exception):
 
     slug = "failed"
     exit_code = CALL_FAILED
+    outcome: "str | None" = None  # of a call that changes something: not_applied, applied or unknown
+    retryable = False  # whether the same call, unchanged, may succeed later
+    next: "dict[str, Any] | None" = None  # the call that would help, where there is one: method and params
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.data: dict[str, Any] = {}
 
     def as_json(self) -> "dict[str, Any]":
         """The error object that `--json` prints: shaped like the daemon's own."""
@@ -41,6 +48,7 @@ class Lost(Failure):
     """The daemon went away, or did not answer in time: whether the call took effect is unknown."""
 
     slug = "connection_lost"
+    outcome = "unknown"
 
     def as_json(self) -> "dict[str, Any]":
         """The error object, which says that the outcome is unknown."""
@@ -53,10 +61,14 @@ class RpcError(Failure):
     def __init__(self, error: "dict[str, Any]") -> None:
         self.code: int = error.get("code", 0)
         self.message: str = error.get("message", "")
-        data = error.get("data")
-        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
         super().__init__(self.message)
+        data = error.get("data")
+        if isinstance(data, dict):
+            self.data = data
         self.slug = str(self.data.get("error", "error"))
+        self.outcome = self.data.get("outcome")
+        self.retryable = self.data.get("retryable") is True
+        self.next = self.data.get("next")
         self.exit_code = CONFIRMATION if self.slug.startswith("confirmation_") else CALL_FAILED
 
     def as_json(self) -> "dict[str, Any]":

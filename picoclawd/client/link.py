@@ -1,15 +1,19 @@
 """One connection to the daemon on trio, shared by concurrent calls: answers find their call by its id."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 import trio
 
 from picoclawd.client.failures import Lost, RpcError
-from picoclawd.client.wire import ANSWER_MAX_BYTES, CONNECT_TIMEOUT_S
+from picoclawd.client.wire import ANSWER_MAX_BYTES, CANCEL_GRACE_S, CONNECT_TIMEOUT_S, check_peer
 
-Notified = Callable[[dict[str, Any]], None]
+Progress = Callable[[int, int | None, str], object]
+Notified = Callable[[dict[str, Any]], object]
+
+LOST = "$/lost"  # no method of the daemon's: what a link tells last
 
 _OUTGOING_MAX = 1024  # lines not yet sent; a call beyond it waits, a cancellation beyond it is dropped
 
@@ -17,20 +21,26 @@ _OUTGOING_MAX = 1024  # lines not yet sent; a call beyond it waits, a cancellati
 class _Waiting:
     """A call that waits for its answer; no answer once `arrived` is set means that the connection was lost."""
 
-    __slots__ = ("answer", "arrived")
+    __slots__ = ("answer", "arrived", "progress")
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
         self.arrived = trio.Event()
         self.answer: dict[str, Any] | None = None
+
+
+def _nobody_listens(notification: dict[str, Any]) -> None:
+    return None
 
 
 class Link:
     """A connection with any number of calls in flight. It works while `run` runs in its owner's nursery.
 
-    `notified` gets each notification as it comes, and must return at once.
+    `notified` is called with each notification that is not about a call, and at the end once with the method `LOST`;
+    it must not block.
     """
 
-    def __init__(self, stream: trio.abc.Stream, notified: Notified = lambda _: None) -> None:
+    def __init__(self, stream: trio.abc.Stream, notified: Notified = _nobody_listens) -> None:
         self._stream = stream
         self._notified = notified
         self._outgoing, self._to_send = trio.open_memory_channel[bytes](_OUTGOING_MAX)
@@ -39,19 +49,24 @@ class Link:
         self._life = trio.CancelScope()
         self.lost = False
 
-    async def call(self, method: str, params: dict[str, Any]) -> Any:
+    async def call(
+        self, method: str, params: dict[str, Any], progress: Progress | None = None, timeout_s: float = math.inf
+    ) -> Any:
         """Send one request and wait for its answer. Cancelled meanwhile, it asks the daemon to cancel too.
+
+        `progress` is called with done, total and message, if `_meta.progress` asks for it; it must not block. After
+        `timeout_s` the daemon is asked to cancel, and what it says of that is what the call ends with.
 
         Raises:
             RpcError: the daemon answered with an error.
-            Lost: the connection ended before the answer came.
+            Lost: the connection ended before the answer came, or none came even after a cancellation.
         """
         self._last_id += 1
-        request_id, waiting = self._last_id, _Waiting()
+        request_id, waiting = self._last_id, _Waiting(progress)
         self._waiting[request_id] = waiting
         try:
             await self._outgoing.send(_line({"id": request_id, "method": method, "params": params}))
-            await waiting.arrived.wait()
+            await self._wait(request_id, waiting, timeout_s)
         except (trio.ClosedResourceError, trio.BrokenResourceError):
             waiting.arrived.set()  # the link ended while this call waited to be sent
         finally:
@@ -64,6 +79,14 @@ class Link:
             raise RpcError(waiting.answer["error"])
         return waiting.answer.get("result")
 
+    async def _wait(self, request_id: int, waiting: _Waiting, timeout_s: float) -> None:
+        with trio.move_on_after(timeout_s):
+            await waiting.arrived.wait()
+            return
+        self._cancel(request_id)
+        with trio.move_on_after(CANCEL_GRACE_S):
+            await waiting.arrived.wait()
+
     async def run(self) -> None:
         """Carry lines both ways until the daemon closes; then every waiting call learns that it is lost."""
         try:
@@ -74,6 +97,7 @@ class Link:
                     nursery.cancel_scope.cancel()
         finally:
             self.lost = True
+            self._notified({"method": LOST})
             self._outgoing.close()
             for waiting in self._waiting.values():
                 waiting.arrived.set()
@@ -118,26 +142,39 @@ class Link:
     def _deliver(self, line: bytes) -> None:
         message = json.loads(line)
         if not isinstance(message, dict):
-            return
+            raise ValueError("no JSON-RPC message")
         if "method" in message:
-            self._notified(message)
-            return
-        if not isinstance(message.get("id"), int):
-            return
-        if (waiting := self._waiting.get(message["id"])) is not None:
+            self._tell(message)
+        elif isinstance(message.get("id"), int) and (waiting := self._waiting.get(message["id"])):
             waiting.answer = message
             waiting.arrived.set()
 
+    def _tell(self, notification: dict[str, Any]) -> None:
+        if notification["method"] != "$/progress":
+            self._notified(notification)
+            return
+        told = notification["params"]
+        waiting = self._waiting.get(told["id"])
+        if waiting is not None and waiting.progress is not None:
+            waiting.progress(told["done"], told.get("total"), told.get("message") or "")
 
-async def connect(path: str, notified: Notified = lambda _: None) -> Link:
+
+async def connect(path: str, notified: Notified = _nobody_listens) -> Link:
     """Connect to the socket at `path`; the caller starts the link's `run` in its nursery.
 
     Raises:
         OSError: nothing listens there.
         trio.TooSlowError: it does not accept within `CONNECT_TIMEOUT_S`.
+        NoDaemon: another user listens there.
     """
     with trio.fail_after(CONNECT_TIMEOUT_S):
-        return Link(await trio.open_unix_socket(path), notified)
+        stream = await trio.open_unix_socket(path)
+    try:
+        check_peer(stream.socket, path)
+    except BaseException:
+        await trio.aclose_forcefully(stream)
+        raise
+    return Link(stream, notified)
 
 
 def _line(message: dict[str, Any]) -> bytes:

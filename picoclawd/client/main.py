@@ -75,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
             from picoclawd.client.web import command
 
             return command.run(args)
+        case "mcp-config" | "manual" | "completion":
+            return _write_out(args)
         case "demo":
             from picoclawd.client import demo
 
@@ -87,6 +89,21 @@ def run(args: argparse.Namespace) -> int:
             from picoclawd.client import people
 
             return people.run(args)
+
+
+def _write_out(args: argparse.Namespace) -> int:
+    """The commands that write what other programs read: hosts, man, shells."""
+    if args.command == "mcp-config":
+        from picoclawd.client import mcp_config
+
+        return mcp_config.run(args)
+    if args.command == "manual":
+        from picoclawd.client import manual
+
+        return manual.run(args, parser())
+    from picoclawd.client import completion
+
+    return completion.run(args, parser())
 
 
 def parse(argv: "Sequence[str] | None") -> argparse.Namespace:
@@ -224,7 +241,7 @@ def _status(command: argparse.ArgumentParser) -> None:
 
 
 def _tools(command: argparse.ArgumentParser) -> None:
-    command.add_argument("name", metavar="NAME", nargs="?")
+    command.add_argument("name", metavar="TOOL", nargs="?")
     options.common(command)
 
 
@@ -235,7 +252,10 @@ def _doctor(command: argparse.ArgumentParser) -> None:
 
 def _mcp(command: argparse.ArgumentParser) -> None:
     command.add_argument("--subagent", action="store_true", help="open the session as a subagent's")
-    command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
+    text = "use the daemon of DIR (default: $CLAUDE_PROJECT_DIR, else the current directory)"
+    command.add_argument("--workspace", metavar="DIR", help=text)
+    text = "let the host ask you for confirmations; it then speaks with your voice. Default PATH: the daemon's"
+    command.add_argument("--operator-socket", metavar="PATH", nargs="?", const="auto", help=text)
     command.add_argument(
         "--tools", choices=("picoclaw", "agenvoy", "all"), default="all", help="offer only these tools"
     )
@@ -247,6 +267,22 @@ def _web(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=0, metavar="N", help="listen here (default: any free port)")
     command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
     command.set_defaults(operator=True)
+def _mcp_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument("host", choices=("claude", "cursor", "vscode", "zed"), help="the program that is to use it")
+    text = "the tools that the host is offered (default picoclaw)"
+    command.add_argument("--tools", choices=("picoclaw", "agenvoy", "all"), default="picoclaw", help=text)
+    text = "the workspace (default: the project that is open in the host)"
+    command.add_argument("--workspace", metavar="DIR", help=text)
+    command.add_argument("--json", action="store_true", help="claude: the entry for .mcp.json in place of the command")
+
+
+def _manual(command: argparse.ArgumentParser) -> None:
+    text = "roff is for man: picoclawctl manual --format roff | man -l -"
+    command.add_argument("--format", choices=("markdown", "roff"), default="markdown", help=text)
+
+
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
@@ -294,7 +330,10 @@ _COMMANDS: "dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]" = 
     "doctor": ("check the installation, or explain why a path is not searched: --why PATH", _doctor),
     "mcp": ("serve the tools to an MCP host over stdin and stdout", _mcp),
     "web": ("serve the operator's page on 127.0.0.1, for a browser on this machine", _web),
+    "mcp-config": ("what to paste where so that an MCP host finds these tools", _mcp_config),
     "demo": ("watch two agents work in a temporary workspace, about 10 seconds", _demo),
+    "manual": ("print the manual of all commands", _manual),
+    "completion": ("print a script that completes commands and options in a shell", _completion),
     "version": ("print the client's version, and the daemon's where one runs", options.common),
 }
 

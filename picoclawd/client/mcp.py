@@ -1,6 +1,7 @@
 """`picoclawctl mcp`: serve the daemon's tools to an MCP host over stdin and stdout."""
 
 import importlib.util
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ def run(args: "argparse.Namespace") -> int:
     """
     if importlib.util.find_spec("mcp") is None:
         raise UsageFault("picoclawctl mcp needs the MCP package.\nInstall it with:  pip install 'picoclawd[mcp]'")
-    connection, _ = discover.connect("agent", args.workspace)
+    start = start_directory(args.workspace)
+    connection, _ = discover.connect("agent", start)
     connection.close()
     import trio  # with the next import 0.8 s: only this command pays for it
 
@@ -28,6 +30,25 @@ def run(args: "argparse.Namespace") -> int:
 
     # A thread that reads stdin cannot be interrupted, so Python's own handler would wait for the next line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    wishes = bridge.Wishes("subagent" if args.subagent else "agent", args.structured, args.tools)
-    trio.run(bridge.serve, args.workspace, wishes)
+    kind: bridge.Kind = "subagent" if args.subagent else "agent"
+    wishes = bridge.Wishes(kind, args.structured, args.tools, _operator_socket(args.operator_socket, start))
+    trio.run(bridge.serve, start, wishes)
     return OK
+
+
+def start_directory(workspace: str | None) -> str | None:
+    """The directory whose daemon is meant: `--workspace`, else the host's project, else the current directory (None).
+
+    Claude Code starts servers with CLAUDE_PROJECT_DIR set, and in a directory that need not be the project's.
+    """
+    return workspace or os.environ.get("CLAUDE_PROJECT_DIR") or None
+
+
+def _operator_socket(wanted: str | None, start: str | None) -> str | None:
+    """The path of the operator's socket: as given, or that of the daemon that runs (`auto`)."""
+    if wanted != "auto":
+        return wanted
+    found = discover.candidates("operator", start)
+    if not found:
+        raise UsageFault("no operator's socket was found: give its path, --operator-socket PATH")
+    return found[0].path

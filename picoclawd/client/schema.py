@@ -11,12 +11,12 @@ _REFS_MAX = 16  # a chain of local references longer than this is a circle
 
 def properties(schema: "dict[str, Any]") -> "dict[str, dict[str, Any]]":
     """The properties of an object schema, each with its own local `$ref` followed."""
-    return {name: _follow(part, schema) for name, part in schema.get("properties", {}).items()}
+    return {name: follow(part, schema) for name, part in schema.get("properties", {}).items()}
 
 
 def types(part: "dict[str, Any]", root: "dict[str, Any]") -> list[str]:
     """The JSON types that a property takes, in the schema's order; empty where it says nothing."""
-    part = _follow(part, root)
+    part = follow(part, root)
     found: list[str] = []
     named = part.get("type", [])
     for name in [named] if isinstance(named, str) else named:
@@ -47,14 +47,8 @@ def from_text(text: str, kinds: list[str]) -> "Any":
     return value if _kind(value) in kinds or ("number" in kinds and _kind(value) == "integer") else text
 
 
-def _kind(value: "Any") -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    names = {int: "integer", float: "number", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "null")
-
-
-def _follow(part: "dict[str, Any]", root: "dict[str, Any]") -> "dict[str, Any]":
+def follow(part: "dict[str, Any]", root: "dict[str, Any]") -> "dict[str, Any]":
+    """A part of a schema with its local `$ref` followed."""
     for _ in range(_REFS_MAX):
         ref = part.get("$ref")
         if not isinstance(ref, str) or not ref.startswith("#/"):
@@ -64,3 +58,10 @@ def _follow(part: "dict[str, Any]", root: "dict[str, Any]") -> "dict[str, Any]":
             target = target.get(step, {}) if isinstance(target, dict) else {}
         part = {**target, **{key: value for key, value in part.items() if key != "$ref"}}
     return part
+
+
+def _kind(value: "Any") -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    names = {int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")

@@ -1,21 +1,28 @@
 """Speak line-delimited JSON-RPC over a Unix socket: synchronously, one call at a time."""
 
 import json
+import os
 import socket
+import sys
 import time
 
-from picoclawd.client.failures import Lost, RpcError
+from picoclawd.client.failures import Lost, NoDaemon, RpcError
 
 TYPE_CHECKING = False  # see failures.py
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    import trio
+
+SUPERUSER = 0  # systemd may have bound the socket
 CONNECT_TIMEOUT_S = 5.0  # a daemon that lives accepts at once; this long means that it hangs
 CALL_TIMEOUT_S = 600.0  # longer than any wait for a person's answer that is configured in earnest
+CANCEL_GRACE_S = 5.0  # a call that is cancelled is answered at once, unless it is past its intent
 ANSWER_MAX_BYTES = 64 * 1024 * 1024  # an operator's largest answer is about 6 MiB; more is no daemon of ours
 NOTIFICATIONS_MAX = 1000  # older ones are dropped: a caller that wants them all reads as it goes
 _CHUNK_BYTES = 1 << 16
+_UCRED_BYTES = 12  # pid, uid and gid, 4 bytes each: SO_PEERCRED in socket(7)
 _UNKNOWN = "Whether the call took effect is unknown: look before you repeat it."
 
 
@@ -37,15 +44,9 @@ class Connection:
 
         Raises:
             OSError: nothing listens there (`ConnectionRefusedError`, `FileNotFoundError`), or it may not be reached.
+            NoDaemon: another user listens there.
         """
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            sock.settimeout(timeout_s)
-            sock.connect(path)
-        except BaseException:
-            sock.close()
-            raise
-        return cls(sock)
+        return cls(connected(path, timeout_s))
 
     def call(
         self, method: str, params: "dict[str, Any] | list[Any] | None" = None, timeout_s: float = CALL_TIMEOUT_S
@@ -79,7 +80,7 @@ class Connection:
         """
         while not self.notifications:
             try:
-                message = _message(self._line(None))
+                message = message_of(self._line(None))
             except (OSError, EOFError) as exc:
                 raise Lost(f"the daemon went away: {exc}") from None
             if "method" in message:
@@ -88,7 +89,7 @@ class Connection:
 
     def _answer_to(self, request_id: int, deadline: float) -> "dict[str, Any]":
         while True:
-            message = _message(self._line(deadline))
+            message = message_of(self._line(deadline))
             if "method" in message:
                 self.notifications.append(message)
                 del self.notifications[:-NOTIFICATIONS_MAX]
@@ -113,6 +114,10 @@ class Connection:
         del self._unread[: end + 1]
         return line
 
+    def hang_up(self) -> None:
+        """End the connection under a thread that waits on it: that one learns that it is lost."""
+        hang_up(self._sock)
+
     def close(self) -> None:
         """Close the connection; the daemon cancels what can still be cancelled."""
         self._sock.close()
@@ -126,7 +131,53 @@ class Connection:
         self.close()
 
 
-def _message(line: bytes) -> "dict[str, Any]":
+def connected(path: str, timeout_s: float = CONNECT_TIMEOUT_S) -> socket.socket:
+    """A socket that is connected to `path`; the caller owns it. Blocks for at most `timeout_s`.
+
+    Raises:
+        OSError: nothing listens there, or it may not be reached.
+        NoDaemon: another user listens there.
+    """
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(timeout_s)
+        sock.connect(path)
+        check_peer(sock, path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def check_peer(sock: "socket.socket | trio.socket.SocketType", path: str) -> None:
+    """Refuse a listener that belongs to another user: what is sent to it would be theirs.
+
+    Raises:
+        NoDaemon: it does. The superuser's is taken: systemd may have bound it.
+    """
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED_BYTES)
+    uid = int.from_bytes(credentials[4:8], sys.byteorder)
+    if uid not in (os.geteuid(), SUPERUSER):
+        raise NoDaemon(
+            f"{path} belongs to another user (uid {uid}): nothing was sent there.\n"
+            "Start a daemon of your own:  picoclawd serve --workspace DIRECTORY"
+        )
+
+
+def hang_up(sock: socket.socket) -> None:
+    """End a connection under a thread that waits on it."""
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # it ended by itself
+
+
+def message_of(line: bytes) -> "dict[str, Any]":
+    """The message on a line.
+
+    Raises:
+        EOFError: it is none: no daemon of ours is there.
+    """
     try:
         message = json.loads(line)
     except ValueError:

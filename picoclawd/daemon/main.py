@@ -1,4 +1,4 @@
-"""The command line of the daemon: `picoclawd [serve] | check-config | schema | install-service`."""
+"""The command line of the daemon: `picoclawd [serve] | check-config | schema | methods | install-service`."""
 
 import argparse
 import json
@@ -24,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _schema()
     if command == "install-service":
         return _install_service(options)
+    if command == "methods":
+        return _methods()
     return _serve(options)
 
 
@@ -40,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_config_options(check)
     commands.add_parser("schema", help="print the JSON Schema of the configuration")
     _add_install_service(commands.add_parser("install-service", help="have systemd run it for you, or no more"))
+    commands.add_parser("methods", help="print every method with its JSON Schemas, as JSON")
     return parser
 
 
@@ -95,6 +98,13 @@ def _schema() -> int:
     from picoclawd.daemon.config import schema
 
     print(json.dumps(schema(), indent=2))
+    return 0
+
+
+def _methods() -> int:
+    from picoclawd.rpc.catalogue import describe_all
+
+    print(json.dumps(describe_all(), indent=2))
     return 0
 
 

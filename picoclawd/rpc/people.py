@@ -21,6 +21,13 @@ class AnswerParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         Literal["once", "task", "deny"],
         msgspec.Meta(description='"task": this session and this method, until its task ends or 30 minutes have gone.'),
     ]
+    via: (
+        Annotated[
+            Literal["elicitation"],
+            msgspec.Meta(description="Recorded: the person answered in an MCP host, which passed it on."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class EditorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,7 +42,8 @@ def _list(house: House, caller: Caller, params: NoParams) -> Answer:
 
 
 def _answer(house: House, caller: Caller, params: AnswerParams) -> Answer:
-    return house.workspace.confirmations.answer(caller.actor, params.id, params.digest, params.answer)
+    via = None if params.via is UNSET else params.via
+    return house.workspace.confirmations.answer(caller.actor, params.id, params.digest, params.answer, via)
 
 
 async def _dirty(house: House, caller: Caller, params: EditorParams) -> Answer:

@@ -53,7 +53,8 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True, tag="mutation", tag_fi
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True, tag="approval", tag_field="kind", omit_defaults=True):
-    """An answer to a request for approval. `pid` and `ancestors` are of the process that answered, nearest first."""
+    """An answer to a request for approval. `pid` and `ancestors` are of the process that answered, nearest first;
+    `via` is "elicitation" where that was an MCP host's bridge."""
 
     id: str
     digest: str
@@ -66,6 +67,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True, tag="approval", tag_fi
     pid: int
     ancestors: tuple[int, ...] = ()
     warning: str | None = None
+    via: str | None = None
 
 
 class Audit:

@@ -126,8 +126,12 @@ class Confirmations:
         self._expire()
         return [self._row(request) for request in self._requests.values() if request.answer is None]
 
-    def answer(self, actor: Actor, request_id: str, digest: str, answer: Answer) -> dict[str, Any]:
+    def answer(
+        self, actor: Actor, request_id: str, digest: str, answer: Answer, via: str | None = None
+    ) -> dict[str, Any]:
         """Take a person's answer to the request of this id and digest; returns what approvals.answer answers.
+
+        `via` says for the record who passed it on, where the person did not answer here.
 
         Raises: operator_only, also where `same_ancestor` is "refuse" and an agent's process tree tries to allow
         something; unknown_approval; conflict for another digest; invalid_params for "task" where it is not offered.
@@ -145,13 +149,13 @@ class Confirmations:
         chain = ancestors(actor.peer_pid, self._read)
         warning = self._tripwire(actor.peer_pid, chain)
         if warning is not None and answer != "deny" and self.settings.same_ancestor == "refuse":
-            self._audit(request, "refused", actor.peer_pid, chain, warning)
+            self._audit(request, "refused", actor.peer_pid, chain, warning, via)
             raise Fault(
                 Slug.OPERATOR_ONLY,
                 f"{warning}, so this answer may be the agent's own: it was not taken "
                 '(daemon.approvals.same_ancestor is "refuse"). Answer from a terminal that no agent started.',
             )
-        self._audit(request, answer, actor.peer_pid, chain, warning)
+        self._audit(request, answer, actor.peer_pid, chain, warning, via)
         self._apply(request, answer)
         return {"id": request.id, "answer": answer, "warning": warning}
 
@@ -328,7 +332,15 @@ class Confirmations:
                 return f"process {pid} shares its parent with process {agent_pid}, a connected agent"
         return None
 
-    def _audit(self, request: _Request, answer: str, pid: int, chain: tuple[int, ...], warning: str | None) -> None:
+    def _audit(
+        self,
+        request: _Request,
+        answer: str,
+        pid: int,
+        chain: tuple[int, ...],
+        warning: str | None,
+        via: str | None = None,
+    ) -> None:
         question = request.question
         entry = Approval(
             id=request.id,
@@ -342,6 +354,7 @@ class Confirmations:
             pid=pid,
             ancestors=chain,
             warning=warning,
+            via=via,
         )
         self._record(entry)
 

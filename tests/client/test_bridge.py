@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import mcp_types
@@ -253,3 +254,36 @@ async def test_pictures_are_image_content_and_not_in_the_structured_one(daemon: 
     assert isinstance(picture, mcp_types.ImageContent)
     assert (words.text, picture.data, picture.mime_type) == ("two files", "aaaa", "image/png")
     assert result.structured_content == {"files": [{"path": "a.txt"}, {"path": "b.png"}]}
+
+
+async def test_an_older_daemon_without_events_is_explained(daemon: FakeDaemon) -> None:
+    async with host() as client:
+        with pytest.raises(MCPError, match="older than this client"):
+            await client.list_resources()
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"read_file", "remove_file"}
+
+
+async def test_only_tools_that_read_have_an_output_schema_and_keep_to_it(daemon: FakeDaemon) -> None:
+    """Also where the daemon has nothing to say beside the text."""
+    daemon.handlers["read_file"] = lambda _: {"content": "{", "data": {"results": []}}
+    async with host() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["read_file"].output_schema == {"type": "object", "properties": {}, "required": []}
+        assert tools["remove_file"].output_schema is None
+        assert (await client.call_tool("read_file", {"path": "x"})).structured_content == {}
+    async with host(name="claude-code") as client:
+        assert {tool.output_schema for tool in (await client.list_tools()).tools} == {None}
+
+
+async def test_the_operators_socket_that_is_gone_is_said(daemon: FakeDaemon, tmp_path: Path) -> None:
+    async def never(context: Any, params: Any) -> mcp_types.ElicitResult:
+        raise AssertionError("nobody is to be asked")
+
+    wishes = Wishes(operator_socket=str(tmp_path / "gone"))
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            server = bridge.make_server(Bridge(nursery, None, wishes))
+            async with Client(server, elicitation_callback=never) as client:
+                result = await client.call_tool("read_file", {"path": "x"})
+            nursery.cancel_scope.cancel()
+    assert text(result).startswith("[no_daemon] no daemon listens at") and "--operator-socket" in text(result)

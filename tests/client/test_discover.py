@@ -8,7 +8,9 @@ import pytest
 from picoclawd.client import discover
 from picoclawd.client.failures import NO_DAEMON, NoDaemon
 from picoclawd.client.scratch import Scratch
+from picoclawd.daemon.instance import derive
 from tests.client.fake import FakeDaemon
+from tests.daemon.sample import walked
 
 
 def announce(base: Path, instance: str, workspace: Path, agent: str, operator: str | None = None) -> Path:
@@ -162,3 +164,43 @@ def test_a_real_daemon_is_discovered_from_a_subdirectory(lonely: Path, monkeypat
         monkeypatch.chdir(lonely)
         with pytest.raises(NoDaemon, match="Other workspaces have one"):
             discover.connect("agent")
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_socket_that_systemd_holds_is_found_before_any_daemon_ran(
+    lonely: Path, short: Path, monkeypatch: pytest.MonkeyPatch, configured: bool
+) -> None:
+    """By the configuration that names the workspace, or by the name that the daemon would derive."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    if configured:
+        config = lonely.parent / "config" / "picoclawd" / "work.json"
+        config.parent.mkdir()
+        config.write_text(json.dumps({"agents": {"defaults": {"workspace": str(lonely)}}}))
+        name = "work"
+    else:
+        parsed, _ = walked({"agents": {"defaults": {"workspace": str(lonely)}}})
+        name = derive(parsed, path=None, instance=None, socket=None, environ={**os.environ}).name
+    directory = short / "picoclawd" / name / "agent"
+    directory.mkdir(parents=True)
+    assert discover.candidates("agent") == []
+    with FakeDaemon(str(directory / "sock")) as daemon:
+        connection, endpoint = discover.connect("agent")
+        connection.close()
+    assert (endpoint.path, endpoint.workspace) == (daemon.path, str(lonely))
+    assert discover.candidates("agent", "/") == [], "another directory's"
+
+
+def test_without_an_environment_it_looks_where_systemd_puts_things(
+    lonely: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MCP hosts start a server with little more than PATH and HOME."""
+    looked: list[str] = []
+
+    def listdir(path: str) -> list[str]:
+        looked.append(path)
+        return []
+
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("os.listdir", listdir)
+    assert list(discover.daemons()) == []
+    assert f"/run/user/{os.geteuid()}/picoclawd" in looked

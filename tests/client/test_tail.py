@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from picoclawd.client import tail
+from picoclawd.client import sieve, tail
+from picoclawd.client.follower import Follower
 from picoclawd.client.main import main
-from picoclawd.client.tail import Follower
 from picoclawd.client.wire import Connection
 from tests.client.fake import FakeDaemon
 
@@ -69,7 +69,7 @@ def test_more_missed_than_is_kept_is_said() -> None:
 
 
 def test_a_long_feed_keeps_its_cursor_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "_CURSOR_EVENTS", 2)
+    monkeypatch.setattr(sieve, "_CURSOR_EVENTS", 2)
     feed = Feed(
         [("file.changed", changed(seq)) for seq in (1, 2, 3, 4)], [page(changed(1), changed(2), changed(3)), page()]
     )
