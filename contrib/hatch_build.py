@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class GeneratedFiles(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds `picoclawd/systemd/`, `picoclawd/config.schema.json` and, in `picoclawd/client`, `methods.json` and `methods.pyi`.
+    """Adds `picoclawd/systemd/`, `picoclawd/config.schema.json`, and `methods.json` and `methods.pyi` of the client.
 
     An editable install has none of them: the units are beside the package, and `picoclawd schema` and
     `picoclawd methods` print the rest.

@@ -7,7 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("rpc.py", "reads.py", "writes.py", "history.py", "documents.py", "start.py", "hostile.py", "bridge.py", "page.py", "editors.py")
+BENCHMARKS = (
+    "rpc.py",
+    "reads.py",
+    "writes.py",
+    "history.py",
+    "documents.py",
+    "start.py",
+    "hostile.py",
+    "bridge.py",
+    "page.py",
+    "editors.py",
+)
 SEARCH = "search"
 
 

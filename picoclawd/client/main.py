@@ -267,6 +267,8 @@ def _web(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=0, metavar="N", help="listen here (default: any free port)")
     command.add_argument("--workspace", metavar="DIR", help="use the daemon of DIR, not of the current directory")
     command.set_defaults(operator=True)
+
+
 def _mcp_config(command: argparse.ArgumentParser) -> None:
     command.add_argument("host", choices=("claude", "cursor", "vscode", "zed"), help="the program that is to use it")
     text = "the tools that the host is offered (default picoclaw)"

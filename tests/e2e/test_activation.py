@@ -5,11 +5,18 @@ import sys
 from pathlib import Path
 
 import mcp_types
+import pytest
 import trio
 from mcp import Client, StdioServerParameters
 
 from tests.conftest import needs
 from tests.e2e.daemon import Daemon
+
+
+@pytest.fixture
+def tmp_path(short_path: Path) -> Path:
+    """Sockets are made below it."""
+    return short_path
 
 
 async def test_the_bridge_starts_the_daemon_of_its_project(tmp_path: Path) -> None:
