@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.conftest import needs, require
 from tests.e2e.daemon import Client, Daemon
+from tests.e2e.page import PageServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -51,6 +55,32 @@ def tab(browser: "Browser", url: str, **traits: Any) -> "Iterator[Page]":
     finally:
         context.close()
     assert not [each for each in complaints if "Failed to load resource" not in each]
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def daemon(browser: "Browser", tmp_path: Path) -> Iterator[Daemon]:
+    """After the browser, so that a test that lacks one starts nothing."""
+    with Daemon(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def server(daemon: Daemon) -> Iterator[PageServer]:
+    with PageServer(daemon) as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: "Browser", server: PageServer) -> "Iterator[Page]":
+    with tab(browser, server.url) as made:
+        made.wait_for_selector("#rows[data-ready]")
+        yield made
 
 
 def ada(daemon: Daemon, task_id: str = "tidy-1") -> Client:

@@ -1,12 +1,14 @@
 """The operator's page in a browser, before a real daemon: what a person sees, and does with mouse and keys."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.browsing import CONTRAST, ada, chromium, opened, reloaded, tab
+from tests.e2e.browsing import CONTRAST, ada, opened, reloaded, tab
+from tests.e2e.browsing import browser as browser
+from tests.e2e.browsing import daemon as daemon
+from tests.e2e.browsing import page as page
+from tests.e2e.browsing import server as server
 from tests.e2e.daemon import Client, Daemon
 from tests.e2e.page import PageServer
 
@@ -14,32 +16,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CALM = "#cards:not([data-moving])"
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def daemon(browser: "Browser", tmp_path: Path) -> Iterator[Daemon]:
-    """After the browser, so that a test that lacks one starts nothing."""
-    with Daemon(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def server(daemon: Daemon) -> Iterator[PageServer]:
-    with PageServer(daemon) as made:
-        yield made
-
-
-@pytest.fixture
-def page(browser: "Browser", server: PageServer) -> "Iterator[Page]":
-    with tab(browser, server.url) as made:
-        made.wait_for_selector("#rows[data-ready]")
-        yield made
 
 
 def asks_to_remove(daemon: Daemon, page: "Page", agent: Client, name: str) -> int:

@@ -4,43 +4,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.e2e.browsing import DEADLINE_MS, ada, chromium, opened, reloaded, tab
+from tests.e2e.browsing import DEADLINE_MS, ada, opened, reloaded, tab
+from tests.e2e.browsing import browser as browser
+from tests.e2e.browsing import daemon as daemon
+from tests.e2e.browsing import page as page
+from tests.e2e.browsing import server as server
 from tests.e2e.daemon import Daemon
 from tests.e2e.page import PageServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def daemon(browser: "Browser", tmp_path: Path) -> Iterator[Daemon]:
-    """After the browser, so that a test that lacks one starts nothing."""
-    with Daemon(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def server(daemon: Daemon) -> Iterator[PageServer]:
-    with PageServer(daemon) as made:
-        yield made
-
-
-@pytest.fixture
-def page(browser: "Browser", server: PageServer) -> "Iterator[Page]":
-    with tab(browser, server.url) as made:
-        made.wait_for_selector("#rows[data-ready]")
-        yield made
 
 
 def test_names_and_claims_are_texts_and_cannot_steer_the_page(daemon: Daemon, page: "Page") -> None:

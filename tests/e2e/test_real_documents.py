@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 import zlib
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -62,44 +63,22 @@ _DECK = f"""<?xml version="1.0"?><office:document {_ODF}
 </office:presentation></office:body></office:document>"""
 
 
-class Memory:
-    """The most that a process and all below it held at one time, in resident bytes, as far as samples show."""
+class Watcher(ABC):
+    """`with` it, something is looked at again and again in a thread of its own."""
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    PAUSE_S = 0.01
+
+    def __init__(self) -> None:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.before = self.most = _tree_bytes(pid)
+
+    @abstractmethod
+    def look(self) -> None:
+        """Look once."""
 
     def _run(self) -> None:
-        while not self._over.wait(0.01):
-            self.most = max(self.most, _tree_bytes(self._pid))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join(10)
-
-
-class Reads:
-    """Another client, which reads a line all the time; how long each took."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.seconds: list[float] = []
-
-    def _run(self) -> None:
-        while not self._over.wait(0.01):
-            began = time.monotonic()
-            self._client.call("read_file", path="small.txt")
-            self.seconds.append(time.monotonic() - began)
+        while not self._over.wait(self.PAUSE_S):
+            self.look()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -110,6 +89,32 @@ class Reads:
     ) -> None:
         self._over.set()
         self._thread.join(30)
+
+
+class Memory(Watcher):
+    """The most that a process and all below it held at one time, in resident bytes, as far as samples show."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__()
+        self._pid = pid
+        self.before = self.most = _tree_bytes(pid)
+
+    def look(self) -> None:
+        self.most = max(self.most, _tree_bytes(self._pid))
+
+
+class Reads(Watcher):
+    """Another client, which reads a line all the time; how long each took."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self._client = client
+        self.seconds: list[float] = []
+
+    def look(self) -> None:
+        began = time.monotonic()
+        self._client.call("read_file", path="small.txt")
+        self.seconds.append(time.monotonic() - began)
 
     def told(self) -> str:
         """Median and 99th percentile, for a person."""
