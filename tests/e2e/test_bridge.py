@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -256,6 +257,10 @@ async def test_the_workspace_is_the_one_that_the_host_means(tmp_path: Path, opti
     runtime.mkdir(mode=0o700)
     shared = {"XDG_RUNTIME_DIR": str(runtime)}
     with Daemon(tmp_path / "one", env=shared) as one, Daemon(tmp_path / "two", env=shared) as two:
+        end = time.monotonic() + 20
+        while len(list(runtime.glob("picoclawd/*/info.json"))) < 2:  # their sockets come a moment before
+            assert time.monotonic() < end
+            await trio.sleep(0.01)
         one.write("x.txt", "of the first\n")
         two.write("x.txt", "of the second\n")
         meant, other = (one, two) if options else (two, one)
