@@ -1,4 +1,6 @@
-"""An editor that saves as fast as it can and knows which saves it has not seen again: `PATH MODE SAVES SECONDS SEED PAUSE`.
+"""An editor that saves as fast as it can and knows which of its saves it has not seen again.
+
+Called with PATH MODE SAVES SECONDS SEED PAUSE.
 
 Each save is the line `save N`, which others may write before, with N going up. MODE is how:
 
@@ -7,8 +9,9 @@ Each save is the line `save N`, which others may write before, with N going up. 
 - `in-place`: the file is opened, cut and written; `slow-in-place` holds it open for a while. Some saves later the
   file has to have a name still, or to have been written to again: else the save in it is missed.
 
-Ends after so many saves or seconds; PAUSE is the longest pause between two, in seconds, most are far shorter. Prints JSON: {"saves": n, "missed": [numbers]}. A missed save is lost unless
-somebody else has it: whoever replaced it, having read it, or whoever keeps what could not be put back.
+It ends after so many saves or seconds; PAUSE is the longest pause between two, in seconds, most are far shorter. It
+prints JSON: {"saves": n, "missed": [numbers]}. A missed save is lost unless somebody else has it: whoever replaced it,
+having read it, or whoever keeps what could not be put back.
 """
 
 import json
