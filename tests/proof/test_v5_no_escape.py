@@ -164,13 +164,13 @@ def told(client: Client, number: int, name: str, params: dict[str, Any]) -> str:
 
 
 @both_resolvers
-async def test_no_tool_escapes_in_2000_calls(traps: Traps, kind: ResolverKind) -> None:
-    check_raced(await race_in_process(traps, kind, lambda calls: calls >= 2_000))
+async def test_no_tool_escapes_in_800_calls(traps: Traps, kind: ResolverKind) -> None:
+    check_raced(await race_in_process(traps, kind, lambda calls: calls >= 800))
 
 
 @pytest.mark.parametrize("kind", [Daemon, Walking])
-def test_no_method_escapes_in_2000_calls_over_sockets(traps: Traps, kind: type[Daemon]) -> None:
-    check_raced(race_over_sockets(traps, kind, lambda calls: calls >= 2_000))
+def test_no_method_escapes_in_800_calls_over_sockets(traps: Traps, kind: type[Daemon]) -> None:
+    check_raced(race_over_sockets(traps, kind, lambda calls: calls >= 800))
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def check_met(found: Race) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_save_is_lost(folder: Folder, mode: str) -> None:
-    found = race(folder.path / "notes.txt", mode, 800, NO_END_S, replacing(folder))
+    found = race(folder.path / "notes.txt", mode, 500, NO_END_S, replacing(folder))
     assert not found.lost, found
     check_met(found)
     assert folder.names() == ["notes.txt"]
@@ -139,7 +139,7 @@ def test_a_careless_writer_loses_saves(folder: Folder, mode: str) -> None:
             race.ours["done"] += 1
             race.based.add(number)
 
-    assert race(folder.path / "notes.txt", mode, 800, NO_END_S, careless).lost
+    assert race(folder.path / "notes.txt", mode, 400, NO_END_S, careless).lost
 
 
 def editing(client: Client) -> Callable[[Race, int], None]:
