@@ -22,6 +22,11 @@ SESSIONS_MAX = 512
 RESUME_VALID_S = 600.0
 LOCK_WAITERS_MAX = 1000
 
+# Parameters
+# The largest integer that every reader of JSON keeps exact (RFC 8259, section 6). It leaves room to count on from it:
+# no sum of a few parameters meets the 64 bits of system calls and of the history's columns.
+INTEGER_MAX = 2**53 - 1
+
 # Results
 DATA_MAX_BYTES_AGENT = 64 * KIB
 DATA_MAX_BYTES_OPERATOR = 4 * MIB

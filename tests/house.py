@@ -11,6 +11,7 @@ from picoclawd.errors import Fault, Slug
 from picoclawd.files import linux
 from picoclawd.files.policy import PathRules, Policy
 from picoclawd.files.probes import Probes
+from picoclawd.files.resolve import ResolverKind
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.history.store import History
@@ -50,12 +51,13 @@ class House:
         threads: Threads | None = None,
         records: Records | None = None,
         watcher_command: tuple[str, ...] | None = None,
+        kind: ResolverKind | None = None,
         **rules: Any,
     ) -> None:
         linux.ignore_lease_signal()
         self.root = root
         real = os.fsencode(os.path.realpath(root))
-        self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)))
+        self.rooted = Rooted(real, Policy(PathRules(workspace=real, **rules)), kind)
         self.workspace = Workspace(
             self.rooted,
             (real,),

@@ -28,6 +28,7 @@ from picoclawd.rpc.connection import WireSettings
 from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import Exchange, Method, Notifier, Params, Peer
 from picoclawd.rpc.server import Door, Server
+from picoclawd.rpc.underway import Underway
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}\n'
 ROUNDS = 15
@@ -82,6 +83,7 @@ class PingHost:
 
     log = logging.getLogger("bench")
     meter = Meter()
+    underway = Underway()
 
     def __init__(self) -> None:
         self.methods = {"ping": Method("ping", _ping, at_once=lambda exchange, params: {"pong": True})}

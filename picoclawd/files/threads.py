@@ -3,10 +3,12 @@
 import os
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple, cast
 
 import msgspec
 import trio
+
+from picoclawd.files.turns import FairTurns
 
 ResultT = TypeVar("ResultT")
 ArgsT = TypeVarTuple("ArgsT")
@@ -20,6 +22,7 @@ class Lane(StrEnum):
     SCAN = "scan"
     INDEX = "index"
     HISTORY = "history"
+    SPILL = "spill"
 
 
 class LaneStatistics(msgspec.Struct, frozen=True):
@@ -31,15 +34,30 @@ class LaneStatistics(msgspec.Struct, frozen=True):
 
 
 class Threads:
-    """Own the thread lanes. `history` is 1 because SQLite has one writer, `index` because two threads
-    that stat were slower than one, and names must not queue behind scans; `scan` None means a core each, at least 2."""
+    """Own the thread lanes, whose turns go round the connections that wait. `history` is 1 because SQLite has one
+    writer, `index` because two threads that stat were slower than one, and names must not queue behind scans; `scan`
+    None means a core each, at least 2; `spill` is apart because answers that are put on disk are synced, so neither
+    reads nor commits may wait for them."""
 
     def __init__(
-        self, *, read: int = 8, commit: int = 8, scan: int | None = None, index: int = 1, history: int = 1
+        self,
+        *,
+        read: int = 8,
+        commit: int = 8,
+        scan: int | None = None,
+        index: int = 1,
+        history: int = 1,
+        spill: int = 2,
     ) -> None:
-        scan = max(2, len(os.sched_getaffinity(0))) if scan is None else scan
-        sizes = {Lane.READ: read, Lane.COMMIT: commit, Lane.SCAN: scan, Lane.INDEX: index, Lane.HISTORY: history}
-        self._limiters = {lane: trio.CapacityLimiter(size) for lane, size in sizes.items()}
+        sizes = {
+            Lane.READ: read,
+            Lane.COMMIT: commit,
+            Lane.SCAN: max(2, len(os.sched_getaffinity(0))) if scan is None else scan,
+            Lane.INDEX: index,
+            Lane.HISTORY: history,
+            Lane.SPILL: spill,
+        }
+        self._limiters = {lane: FairTurns(size) for lane, size in sizes.items()}
 
     async def run(self, lane: Lane, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
         """Run `work(*args)` in a thread of `lane` and return what it returns, or raise what it raises.
@@ -47,13 +65,9 @@ class Threads:
         Cancellation counts while the call waits for a thread; once the work runs, it is waited for, whatever
         happens, and its real outcome comes back: no thread is ever abandoned with a half-made change.
         """
-        return await trio.to_thread.run_sync(work, *args, limiter=self._limiters[lane], abandon_on_cancel=False)
+        limiter = cast(trio.CapacityLimiter, self._limiters[lane])  # all that run_sync asks of one, by its docs
+        return await trio.to_thread.run_sync(work, *args, limiter=limiter, abandon_on_cancel=False)
 
     def statistics(self) -> dict[Lane, LaneStatistics]:
         """Count each lane's threads, busy threads and waiting calls."""
-        return {lane: _count(limiter) for lane, limiter in self._limiters.items()}
-
-
-def _count(limiter: trio.CapacityLimiter) -> LaneStatistics:
-    now = limiter.statistics()
-    return LaneStatistics(threads=int(now.total_tokens), busy=now.borrowed_tokens, waiting=now.tasks_waiting)
+        return {lane: LaneStatistics(turns.total, turns.taken, turns.waiting) for lane, turns in self._limiters.items()}

@@ -29,7 +29,7 @@ _REASONS = {
     sqlite3.SQLITE_BUSY: "another program holds the history database",
     sqlite3.SQLITE_LOCKED: "another program holds the history database",
     sqlite3.SQLITE_READONLY: "the history database may not be written",
-    sqlite3.SQLITE_CANTOPEN: "the history database cannot be opened",
+    sqlite3.SQLITE_CANTOPEN: "the history database cannot be opened: can its directory be written?",
     sqlite3.SQLITE_IOERR: "the disk that holds the history reported an error, or has no space left",
 }
 

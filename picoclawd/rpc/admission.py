@@ -39,7 +39,10 @@ class Admission:
             refusal = exc
         exchange = Exchange(self._client, self._peer, request.id, meta, self._notifier)
         ticket = self._lanes.enter(paths, exclusive=method is not None and (method.mutating or method.exclusive))
-        return Job(request, exchange, method, params, ticket, refusal)
+        job = Job(request, exchange, method, params, ticket, refusal)
+        if job.op is not None:
+            self._host.underway.begin(job.op)
+        return job
 
     def _check(self, method: Method | None, name: str) -> None:
         """Raises: `method_not_found`, `operator_only`, `shutting_down`."""

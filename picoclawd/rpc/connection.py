@@ -13,6 +13,7 @@ import trio
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.turns import working_for
 from picoclawd.rpc import envelope
 from picoclawd.rpc.admission import Admission, cancelled_id
 from picoclawd.rpc.budget import Account, ByteBudget
@@ -87,7 +88,8 @@ class Connection:
             try:
                 self._admission = Admission(self._host, client, self._peer, self._notifications)
                 self._admission.closing = self._draining
-                await self._live()
+                with working_for(self):
+                    await self._live()
             finally:
                 self._notifications.close()
                 self._host.disconnected(client)

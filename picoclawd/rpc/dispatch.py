@@ -58,6 +58,11 @@ class Job:
         """Whether the method may change something: then its error tells the outcome."""
         return self.method is not None and self.method.mutating
 
+    @property
+    def op(self) -> str | None:
+        """The client's own name for the change, where the job may make one: it is under way until the job ends."""
+        return self.exchange.meta.get("op") if self.mutating and self.refusal is None else None
+
 
 class Dispatcher:
     """Answers jobs, for all connections. Making one imports jsonrpcserver (0.1 to 0.2 s)."""
@@ -147,8 +152,7 @@ class _Guard:
         except Exception as exc:  # noqa: BLE001 - the one guard: only this request dies
             failure = exc
         finally:
-            job.exchange.finish()
-            job.ticket.leave()
+            self._end(job)
         return self._failed(job, failure)
 
     def run_at_once(self, job: Job) -> Any:
@@ -164,9 +168,14 @@ class _Guard:
             self._count(job, meter.OK)
         except Exception as exc:  # noqa: BLE001 - the same guard, for what needs no task
             answer = self._failed(job, exc)
+        self._end(job)
+        return answer
+
+    def _end(self, job: Job) -> None:
         job.exchange.finish()
         job.ticket.leave()
-        return answer
+        if job.op is not None:
+            self._host.underway.end(job.op)
 
     def _failed(self, job: Job, exc: Exception) -> Any:
         fault = _sole_fault(exc) or self._internal(job, exc)

@@ -93,8 +93,10 @@ async def _name_at(house: House, path: WsPath) -> bytes:
 
 async def _outcome(house: House, caller: Caller, params: OutcomeParams) -> Answer:
     history = house.workspace.journal.required("history")
+    if params.op in house.underway:
+        return {"op": params.op, "outcome": "unknown"}
     found = await house.workspace.threads.run(Lane.READ, history.outcome, params.op)
-    return {"op": params.op, "outcome": found}
+    return {"op": params.op, "outcome": "unknown" if params.op in house.underway else found}
 
 
 async def _diff(house: House, caller: Caller, params: DiffParams) -> Answer:

@@ -9,6 +9,7 @@ from picoclawd.rpc import door
 from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer
 from picoclawd.rpc.rows import Facts, Guest, House
+from picoclawd.rpc.underway import Underway
 from picoclawd.tools._call import Asked, Toolbox, call_at_once, call_tool, named
 from picoclawd.tools._spec import AnyTool, Settings
 from picoclawd.workspace.actors import Role
@@ -24,6 +25,7 @@ class WorkspaceHost:
         self._facts = facts
         self._meter = meter
         self._methods: dict[str, Method] = {}
+        self._underway = Underway()
         self.equip(toolbox)
 
     @property
@@ -41,6 +43,11 @@ class WorkspaceHost:
         """The daemon's counters."""
         return self._meter
 
+    @property
+    def underway(self) -> Underway:
+        """The named changes of all connections that are on their way."""
+        return self._underway
+
     def subject(self, client: object) -> Subject:
         """The session that a connection holds now."""
         assert isinstance(client, Guest)
@@ -49,7 +56,7 @@ class WorkspaceHost:
 
     def equip(self, toolbox: Toolbox) -> None:
         """Offer these tools from the next request on."""
-        house = House(self._workspace, toolbox, self._facts, self._meter)
+        house = House(self._workspace, toolbox, self._facts, self._meter, self._underway)
         methods = [self._tool_method(toolbox, tool, settings) for tool, settings in toolbox.entries.values()]
         self._methods = {method.name: method for method in [*door.methods(house), *methods]}
 

@@ -11,6 +11,7 @@ import trio
 
 from picoclawd.files.waits import Waits
 from picoclawd.rpc.meter import Meter, Subject
+from picoclawd.rpc.underway import Underway
 
 Role = Literal["agent", "operator"]
 Params = dict[str, Any] | list[Any]
@@ -198,6 +199,11 @@ class Host(Protocol):
     @property
     def meter(self) -> Meter:
         """Where requests are counted."""
+        ...
+
+    @property
+    def underway(self) -> Underway:
+        """Which named changes have not come to their end."""
         ...
 
     def subject(self, client: object) -> Subject:

@@ -8,6 +8,7 @@ import msgspec
 
 from picoclawd.rpc.meter import Meter
 from picoclawd.rpc.method import Exchange, Notifier
+from picoclawd.rpc.underway import Underway
 from picoclawd.tools._call import Toolbox
 from picoclawd.workspace.actors import Actor
 from picoclawd.workspace.sessions import Session
@@ -59,6 +60,7 @@ class House(msgspec.Struct, frozen=True):
     toolbox: Toolbox
     facts: Facts
     meter: Meter
+    underway: Underway
 
 
 class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

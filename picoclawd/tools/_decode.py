@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -30,6 +31,10 @@ def decode(name: str, params: type[P], raw: dict[str, Any]) -> P:
         raw = {"path": "", **raw}
     try:
         return msgspec.convert(_coercion(params)(raw), params, strict=True)
+    except _OutOfRange as error:
+        raise _invalid(
+            name, f"at most {limits.INTEGER_MAX}, and no less than its negative - at `${error.path}`"
+        ) from None
     except msgspec.ValidationError as error:
         raise _unknown(name, params.__struct_encode_fields__, raw) or _invalid(name, str(error)) from None
 
@@ -90,10 +95,18 @@ def _coerce_for(info: msgspec.inspect.Type) -> Coerce | None:
             return None
 
 
+class _OutOfRange(Exception):
+    """An integer that nothing here counts to. `path` is where it is, below where it was caught."""
+
+    path = ""
+
+
 def _to_int(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return int(value) if isinstance(value, str) and _DECIMAL.match(value) else value
+    if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and _DECIMAL.match(value)):
+        value = int(value)
+    if isinstance(value, int) and abs(value) > limits.INTEGER_MAX:
+        raise _OutOfRange
+    return value
 
 
 def _to_bool(value: Any) -> Any:
@@ -101,10 +114,20 @@ def _to_bool(value: Any) -> Any:
 
 
 def _each(coerce: Coerce, value: Any) -> Any:
-    return [coerce(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return [_below(f"[{index}]", coerce, item) for index, item in enumerate(value)]
 
 
 def _fields(by_name: dict[str, Coerce], value: Any) -> Any:
     if not isinstance(value, dict) or by_name.keys().isdisjoint(value):
         return value
-    return {key: by_name[key](item) if key in by_name else item for key, item in value.items()}
+    return {key: _below(f".{key}", by_name[key], item) if key in by_name else item for key, item in value.items()}
+
+
+def _below(step: str, coerce: Coerce, value: Any) -> Any:
+    try:
+        return coerce(value)
+    except _OutOfRange as error:
+        error.path = step + error.path
+        raise

@@ -101,7 +101,7 @@ def check(settings: EditFileSettings, params: dict[str, Any]) -> None:
     incomplete = given == ["old_text"] and not all(name in params for name in _FORMS["old_text"])
     if len(given) != 1 or incomplete:
         raise _wrong(_one_form(given), "$")
-    if mode in _MODES and given[0] not in _MODES[mode]:
+    if isinstance(mode, str) and given[0] not in _MODES.get(mode, given):
         raise _wrong(
             f'edit_file: mode="{mode}" does not go with `{given[0]}`: leave `mode` out, it follows from the form.',
             "$.mode",

@@ -30,7 +30,7 @@ class Artifacts:
         """
         name = f"{session.next_artifact()}-{tool}.txt"
         try:
-            await self._threads.run(Lane.COMMIT, self._write, session.session_id, name, content)
+            await self._threads.run(Lane.SPILL, self._write, session.session_id, name, content)
         except (OSError, Fault):
             return None
         return f".picoclaw/artifacts/{session.session_id}/{name}"

@@ -7,6 +7,7 @@ import trio
 import trio.lowlevel
 
 from picoclawd.files.threads import Lane, LaneStatistics, Threads
+from picoclawd.files.turns import working_for
 
 
 async def test_the_result_of_the_work_comes_back_from_another_thread() -> None:
@@ -39,6 +40,24 @@ async def test_a_full_lane_does_not_delay_another() -> None:
             assert not release.is_set()
             release.set()
     assert threads.statistics()[Lane.COMMIT] == LaneStatistics(threads=1, busy=0, waiting=0)
+
+
+async def test_a_lane_s_turns_go_round_those_who_wait() -> None:
+    """One client's thousand big reads had every other client's edit wait for all of them."""
+    threads = Threads(read=1)
+    release, order = threading.Event(), list[str]()
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(threads.run, Lane.READ, release.wait, 10.0)
+            while not threads.statistics()[Lane.READ].busy:
+                await trio.lowlevel.checkpoint()
+            for number, asker in enumerate("aaab", 1):
+                with working_for(asker):
+                    nursery.start_soon(threads.run, Lane.READ, order.append, asker)
+                while threads.statistics()[Lane.READ].waiting < number:
+                    await trio.lowlevel.checkpoint()
+            release.set()
+    assert "".join(order) == "abaa"
 
 
 async def test_work_that_runs_is_finished_and_its_outcome_told_although_the_caller_is_cancelled() -> None:
@@ -80,5 +99,5 @@ async def test_a_call_that_waits_for_a_thread_can_be_cancelled_and_never_runs() 
 
 async def test_the_lanes_have_the_sizes_that_they_were_given() -> None:
     sizes = {lane: row.threads for lane, row in Threads(scan=3).statistics().items()}
-    assert sizes == {Lane.READ: 8, Lane.COMMIT: 8, Lane.SCAN: 3, Lane.INDEX: 1, Lane.HISTORY: 1}
+    assert sizes == {Lane.READ: 8, Lane.COMMIT: 8, Lane.SCAN: 3, Lane.INDEX: 1, Lane.HISTORY: 1, Lane.SPILL: 2}
     assert Threads().statistics()[Lane.SCAN].threads >= 2

@@ -16,6 +16,7 @@ from picoclawd.rpc.dispatch import Dispatcher
 from picoclawd.rpc.lanes import lane_key
 from picoclawd.rpc.meter import Meter, Subject
 from picoclawd.rpc.method import LATER, Exchange, Method, Notifier, Params, Peer, Role
+from picoclawd.rpc.underway import Underway
 
 Run = Callable[[Exchange, Params], Awaitable[object]]
 SETTINGS = WireSettings(max_request_bytes=1 << 20, max_in_flight=64, max_connections=4)
@@ -34,6 +35,7 @@ class House:
     def __init__(self) -> None:
         self.log = logging.getLogger("tests.rpc")
         self.meter = Meter()
+        self.underway = Underway()
         self.notes: list[object] = []
         self.files: dict[str, str] = {}
         self.clients: list[tuple[Peer, Notifier]] = []

@@ -1,5 +1,6 @@
 """Parameters are bent only where models err, and what is wrong is named by its place."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
@@ -7,7 +8,9 @@ import pytest
 from msgspec import UNSET, UnsetType
 
 from picoclawd.errors import Fault, Slug
+from picoclawd.tools import _registry
 from picoclawd.tools._decode import decode
+from picoclawd.tools._spec import AnyTool
 
 
 class Item(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,6 +58,11 @@ def test_numbers_and_truth_may_come_as_models_write_them(raw: dict[str, Any], fi
         ({"limit": "9" * 30}, "$.limit"),
         ({"limit": True}, "$.limit"),
         ({"limit": None}, "$.limit"),
+        ({"limit": 2**53}, "$.limit"),
+        ({"limit": -(2**64)}, "$.limit"),
+        ({"limit": 1e40}, "$.limit"),
+        ({"limit": str(2**53)}, "$.limit"),
+        ({"items": [{"line": 1}, {"line": 2**63}]}, "$.items[1].line"),
         ({"deep": "yes"}, "$.deep"),
         ({"deep": 1}, "$.deep"),
         ({"text": 7}, "$.text"),
@@ -70,6 +78,26 @@ def test_nothing_else_is_bent_and_the_place_is_named(raw: dict[str, Any], path: 
     assert caught.value.slug is Slug.INVALID_PARAMS
     assert caught.value.data["path"] == path
     assert caught.value.message.startswith("tool: `")
+
+
+def test_a_number_that_no_system_call_takes_is_refused_before_it_gets_there() -> None:
+    assert decoded(limit=2**53 - 1).limit == 2**53 - 1
+    with pytest.raises(Fault) as caught:
+        decoded(limit=2**53)
+    assert caught.value.message == "tool: `limit`: at most 9007199254740991, and no less than its negative."
+
+
+@pytest.mark.parametrize("tool", _registry.discover().values(), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("value", [None, {}, [], [[]], [{}], [None], 1.5, -1, 2**64, True, "", "x"], ids=repr)
+def test_no_check_of_a_tool_stumbles_over_a_value_of_any_type(tool: AnyTool, value: object) -> None:
+    """`edit_file` with an object for its `mode` was a bug: what is checked before it is decoded may be anything."""
+    for name in tool.params.__struct_encode_fields__:
+        for rest in ({}, dict.fromkeys(tool.params.__struct_encode_fields__, "x"), {"path": "x", "content": "x"}):
+            raw = {**rest, name: value}
+            with suppress(Fault):
+                tool.check(tool.settings(), raw)
+            with suppress(Fault):
+                decode(tool.name, tool.params, raw)
 
 
 def test_a_missing_parameter_is_named() -> None:

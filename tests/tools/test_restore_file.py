@@ -127,7 +127,8 @@ async def test_what_names_no_state_is_refused(past: House) -> None:
     await past.fault(Slug.INVALID_PARAMS, "restore_file", version="one")
     await past.fault(Slug.INVALID_PARAMS, "restore_file", version=version, path="b.txt")
     await past.fault(Slug.UNKNOWN_VERSION, "restore_file", version=version + 100)
-    await past.fault(Slug.UNKNOWN_VERSION, "restore_file", version=2**64)
+    await past.fault(Slug.UNKNOWN_VERSION, "restore_file", version=2**53 - 1)
+    await past.fault(Slug.INVALID_PARAMS, "restore_file", version=2**64)
     await past.fault(Slug.UNKNOWN_TASK, "restore_file", task_id="t-none")
     await past.fault(Slug.UNKNOWN_TASK, "restore_file", task_id="current")
     assert versions(past, "a.txt") == [version]
