@@ -16,7 +16,7 @@ from tests.proof import tracing
 
 Tell = Callable[[str], None]
 _END_S = 600  # beyond what a machine was asked for, it must have ended by then
-_SHM = Path("/dev/shm")
+SHM = Path("/dev/shm")
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ class Places:
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[Places]:
     """Skips where there is only one file system to write to."""
-    if not os.access(_SHM, os.W_OK) or _SHM.stat().st_dev == tmp_path.stat().st_dev:
+    if not os.access(SHM, os.W_OK) or SHM.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("/dev/shm is not another file system here")
-    with TemporaryDirectory(dir=_SHM, prefix="picoclawd-proof-") as root:
+    with TemporaryDirectory(dir=SHM, prefix="picoclawd-proof-") as root:
         yield Places(Path(root), tmp_path)
 
 
