@@ -63,17 +63,24 @@ class Ran:
     wrong: list[str]
 
 
-def run_machines(module: str, places: Places, seeds: list[int], *arguments: str, seconds: float = 0.0) -> Ran:
-    """Run a machine for each seed, at once, and add up what they say."""
+def run_machines(
+    module: str,
+    places: Places,
+    seeds: list[int],
+    *arguments: str,
+    seconds: float = 0.0,
+    shares: list[str] | None = None,
+) -> Ran:
+    """Run a machine for each seed, at once, with its share of the work where there are such; add up what they say."""
     command = [sys.executable, "-m", module, "--root", str(places.root), "--apart", str(places.apart), *arguments]
     if seconds:
         command += ["--seconds", str(seconds)]
     root = Path(__file__).parents[2]
     running = [
         subprocess.Popen(
-            [*command, "--seed", str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root
+            [*command, "--seed", str(seed), *share], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root
         )
-        for seed in seeds
+        for seed, share in zip(seeds, [["--share", each] for each in shares] if shares else [[]] * 9, strict=False)
     ]
     ran = Ran(Counter(), [])
     try:
