@@ -10,7 +10,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault
-from picoclawd.files import append, stamps, temps
+from picoclawd.files import append, closing, stamps, temps
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.leftovers import find_leftovers
@@ -89,7 +89,7 @@ def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
                 temps.remove(place.dir_fd, name)
                 removed.append(name)
     finally:
-        os.close(listing)
+        closing.close(listing)
     return tuple(removed)
 
 
