@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,15 +116,30 @@ def faults(place: Path, possible: dict[str, set[str]], done: dict[str, tuple[str
         if history.notice is not None:
             return [history.notice]
         with Rooted(real, Policy(PathRules(workspace=real))) as rooted:
+            opened = {each.version: each for each in history.open_intents()}
             settling.settle(rooted, (rooted.workspace,), history)
         wrong = [f"{name} is none of what it may be" for name in possible if _sha(place, name) not in possible[name]]
         wrong += [f"an intent is still open: {each.version}" for each in history.open_intents()]
         history.prune()  # as a start does: it counts what a crash left uncounted in the trash
         wrong += [each for op in done for each in _record_wrong(history, op, *done[op])]
-        temps = [name for _, _, names in os.walk(place / "ws") for name in names if name.startswith(".picoclawd.")]
-        return wrong + [f"left over: {name}" for name in temps]
+        temps = [path for path in (place / "ws").rglob(".picoclawd.*")]
+        return wrong + [_left_over(history, opened, path, place / "ws") for path in temps]
     finally:
         history.close()
+
+
+def _left_over(history: History, opened: Container[int], path: Path, ws: Path) -> str:
+    """Which file, and what the history says of its last changes: what is needed to find out why it was left."""
+    data, name = path.read_bytes(), str(path.parent.relative_to(ws) / "f")
+    states = [
+        f"{made.version} {made.action} {made.state}{' (was open)' if made.version in opened else ''} "
+        f"{(made.sha256_before or '-')[:8]} -> {(made.sha256_after or '-')[:8]}"
+        for made in history.versions(Filter(paths=[name.encode()]), 4)
+    ]
+    return (
+        f"left over beside {name} ({_sha(ws.parent, name)[:8]}): {path.name}, {len(data)} bytes, "
+        f"sha {hashlib.sha256(data).hexdigest()[:8]}; {states}"
+    )
 
 
 def _record_wrong(history: History, op: str, name: str, sha: str) -> list[str]:
