@@ -122,7 +122,7 @@ def faults(place: Path, possible: dict[str, set[str]], done: dict[str, tuple[str
         wrong += [f"an intent is still open: {each.version}" for each in history.open_intents()]
         history.prune()  # as a start does: it counts what a crash left uncounted in the trash
         wrong += [each for op in done for each in _record_wrong(history, op, *done[op])]
-        temps = [path for path in (place / "ws").rglob(".picoclawd.*")]
+        temps = list((place / "ws").rglob(".picoclawd.*"))
         return wrong + [_left_over(history, opened, path, place / "ws") for path in temps]
     finally:
         history.close()
