@@ -48,9 +48,10 @@ def append(
         if refuse_hardlinks and before.st_nlink > 1:
             raise _has_other_names(target, before.st_nlink)
         _write_or_take_back(target, fd, addition, before.st_size)
-        _sync(target, fd, before.st_mode, len(addition))
-        after = stamps.of(os.fstat(fd))
-    _check_still_named(target, after)
+        with reported("append to", target.given, outcome="unknown"):
+            _sync(target, fd, before.st_mode, len(addition))
+            after = stamps.of(os.fstat(fd))
+            _check_still_named(target, after)
     return Committed(after, len(addition), hardlinks=after.nlink - 1, exchanged=False, leased=False)
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import linux, metadata, stamps, temps
+from picoclawd.files import closing, linux, metadata, stamps, temps
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Committed, StillThere, Target, always, check_still_there, reported
 
@@ -41,7 +41,7 @@ def _link_unnamed(target: Target, new: bytes, mode: int) -> Stamp | None:
         ours = _fill(fd, new, mode)
         return ours if _link(fd, target) else None
     finally:
-        os.close(fd)
+        closing.close(fd)
 
 
 def _open_unnamed(target: Target) -> int | None:

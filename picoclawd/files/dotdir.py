@@ -2,6 +2,8 @@
 
 import os
 
+from picoclawd.files import closing
+
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -19,7 +21,7 @@ def open_own_directory(root_fd: int, names: tuple[bytes, ...], *, create: bool =
                 _make(fd, name)
             below = os.open(name, _FLAGS, dir_fd=fd)
         finally:
-            os.close(fd)
+            closing.close(fd)
         fd = below
     return fd
 

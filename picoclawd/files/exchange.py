@@ -12,7 +12,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import leases, linux, stamps, temps
+from picoclawd.files import closing, leases, linux, stamps, temps
 from picoclawd.files.leases import Lease
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Keep, Target, changed_meanwhile, reported
@@ -116,7 +116,7 @@ def _no_writer(dir_fd: int, name: bytes, stamp: Stamp) -> bool:
     try:
         return leases.ask(fd) is not leases.Answer.WRITER
     finally:
-        os.close(fd)
+        closing.close(fd)
 
 
 def _kept(target: Target, temp_name: bytes, ours: Stamp, keep: Keep | None) -> Fault:

@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from picoclawd.files import linux, paths
+from picoclawd.files import closing, linux, paths
 from picoclawd.files.policy import Allow, Ask
 
 _KINDS = (
@@ -39,7 +39,7 @@ class Held:
         """Close the descriptor, once."""
         fd = self.release()
         if fd >= 0:
-            os.close(fd)
+            closing.close(fd)
 
     def release(self) -> int:
         """Give the descriptor and the duty to close it to the caller."""

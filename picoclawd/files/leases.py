@@ -9,7 +9,7 @@ import errno
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 
 import msgspec
@@ -70,7 +70,8 @@ def hold(fd: int, given: str) -> Iterator[Lease]:
         yield lease
     finally:
         if lease.granted:
-            linux.drop_lease(fd)
+            with suppress(OSError):  # what is done is done; the end of the descriptor ends the lease, too
+                linux.drop_lease(fd)
 
 
 def _ask_until_deadline(fd: int, given: str) -> Answer:

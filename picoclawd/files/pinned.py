@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import stamps
+from picoclawd.files import closing, stamps
 from picoclawd.files.readback import holds_exactly
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Target, changed_meanwhile
@@ -32,11 +32,11 @@ def opened(target: Target, expected: Stamp, flags: int) -> Iterator[int]:
             raise changed_meanwhile(target, "was changed by another program")
         fd = os.open(b"/proc/self/fd/%d" % pin, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
-        os.close(pin)
+        closing.close(pin)
     try:
         yield fd
     finally:
-        os.close(fd)
+        closing.close(fd)
 
 
 def check_unchanged(target: Target, fd: int, expected: Stamp, old: bytes | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from picoclawd import limits
-from picoclawd.files import linux, paths
+from picoclawd.files import closing, linux, paths
 from picoclawd.files.handles import Held
 from picoclawd.files.resolve import Escape, Resolver
 
@@ -63,7 +63,7 @@ def locate(base: Base, relative: bytes) -> Spot:
     """
     parent, name = paths.split(relative)
     if name in _NO_NAME:
-        os.close(base.open(relative, os.O_PATH))  # it escapes, or is missing, or is the directory that it must be
+        closing.close(base.open(relative, os.O_PATH))  # it escapes, or is missing, or is the directory that it must be
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     try:
         fd, missing = _deepest(base, parent)
@@ -72,7 +72,7 @@ def locate(base: Base, relative: bytes) -> Spot:
     try:
         return _spot(fd, missing, name)
     except BaseException:
-        os.close(fd)
+        closing.close(fd)
         raise
 
 

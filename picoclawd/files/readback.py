@@ -5,6 +5,7 @@ import stat
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
+from picoclawd.files import closing
 from picoclawd.files.target import Target
 
 
@@ -54,7 +55,7 @@ def _first_difference(target: Target, expected: bytes, offset: int) -> int | Non
             return len(expected)
         return place
     finally:
-        os.close(fd)
+        closing.close(fd)
 
 
 def _failed(target: Target, detail: str) -> Fault:

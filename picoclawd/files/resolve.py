@@ -12,7 +12,7 @@ from typing import Protocol
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import linux, paths
+from picoclawd.files import closing, linux, paths
 from picoclawd.files.paths import Roots
 
 _BENEATH = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_MAGICLINKS
@@ -109,7 +109,7 @@ def best_resolver(root_fd: int) -> ResolverKind:
 def has_openat2(dir_fd: int) -> bool:
     """Tell whether openat2 works here."""
     try:
-        os.close(linux.openat2(dir_fd, b".", os.O_PATH | os.O_DIRECTORY, 0, _BENEATH))
+        closing.close(linux.openat2(dir_fd, b".", os.O_PATH | os.O_DIRECTORY, 0, _BENEATH))
     except OSError as exc:
         if exc.errno in _NO_OPENAT2:
             return False
@@ -141,11 +141,11 @@ class _Walk:
     def close(self) -> None:
         """Close every directory held but the root, which is the caller's."""
         while len(self._held) > 1:
-            os.close(self._held.pop())
+            closing.close(self._held.pop())
 
     def _up(self) -> None:
         if len(self._held) > 1:
-            os.close(self._held.pop())
+            closing.close(self._held.pop())
         else:
             parent = paths.split(self._roots[0])[0] if self._roots else b"/.."
             self._redirect(parent)
@@ -165,7 +165,7 @@ class _Walk:
             self._hold(os.dup(fd))
             return None
         finally:
-            os.close(fd)
+            closing.close(fd)
 
     def _hold(self, fd: int) -> None:
         self._held.append(fd)

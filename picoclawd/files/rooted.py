@@ -14,7 +14,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import linux, paths, placing
+from picoclawd.files import closing, linux, paths, placing
 from picoclawd.files.handles import Foreseen, Held, OpenDirectory, OpenFile, Place, kind_of
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import Roots, WsPath
@@ -92,8 +92,8 @@ class Rooted:
 
     def close(self) -> None:
         """Close both roots; what was opened through them stays open."""
-        os.close(self._root_fd)
-        os.close(self._slash_fd)
+        closing.close(self._root_fd)
+        closing.close(self._slash_fd)
 
     def __enter__(self) -> Self:
         return self
@@ -149,8 +149,11 @@ class Rooted:
             fd = linux.openat2(self._root_fd, parent or b".", _ROOT_FLAGS, 0, _AT_HAND)
         except OSError:
             return None
-        with Held(fd):
-            return self._key_of(fd, name)
+        try:
+            with Held(fd):
+                return self._key_of(fd, name)
+        except OSError:
+            return None
 
     def _key_of(self, dir_fd: int, name: bytes) -> tuple[int, int, bytes] | None:
         directory = os.fstat(dir_fd)
@@ -235,7 +238,7 @@ class Rooted:
             found = os.fstat(fd)
             _check_kind(request, found.st_mode)
         except BaseException:
-            os.close(fd)
+            closing.close(fd)
             raise
         return real, verdict, found
 
@@ -360,7 +363,7 @@ def _open_root(workspace: bytes) -> int:
         raise _root_gone(workspace) from exc
     if linux.fd_path(fd) == workspace:
         return fd
-    os.close(fd)
+    closing.close(fd)
     raise _root_gone(workspace)
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import msgspec
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import temps
+from picoclawd.files import closing, temps
 from picoclawd.files.target import Target, reported
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -27,7 +27,7 @@ class LockedFile(msgspec.Struct, frozen=True):
 
     def release(self) -> None:
         """Give the lock back; the file stays."""
-        os.close(self.fd)
+        closing.close(self.fd)
 
 
 def open_private_directory(path: str) -> int:
@@ -75,7 +75,7 @@ def lock_file(dir_fd: int, name: str) -> LockedFile | None:
     """
     with reported("lock", name), ExitStack() as undo:
         fd = _open_private(dir_fd, name, os.O_RDWR | os.O_CREAT)
-        undo.callback(os.close, fd)
+        undo.callback(closing.close, fd)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -117,7 +117,11 @@ def _open_private(dir_fd: int, name: str, flags: int) -> int:
 
 def _checked(fd: int, path: str, mode: str) -> int:
     """Check that what is open is ours alone, and return it; else close it. `mode` is the one to type."""
-    held = os.fstat(fd)
+    try:
+        held = os.fstat(fd)
+    except OSError:
+        closing.close(fd)
+        raise
     fault = None
     if not stat.S_ISREG(held.st_mode) and not stat.S_ISDIR(held.st_mode):
         fault = _refused(path, "it is no regular file: remove it, or name another")
@@ -127,7 +131,7 @@ def _checked(fd: int, path: str, mode: str) -> int:
         fault = _refused(path, f"other users may open it (mode {held.st_mode & 0o7777:04o}): chmod {mode} {path}")
     if fault is None:
         return fd
-    os.close(fd)
+    closing.close(fd)
     raise fault
 
 

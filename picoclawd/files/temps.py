@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import stamps
+from picoclawd.files import closing, stamps
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import StillThere, Target, check_still_there, directory_gone, reported
 
@@ -42,7 +42,7 @@ class Temp:
     def _close(self) -> None:
         if self.fd >= 0:
             fd, self.fd = self.fd, -1
-            os.close(fd)
+            os.close(fd)  # an error is heard: the new file is given no name yet, so nothing is lost by being strict
 
     def end(self) -> None:
         """Close what is open and remove what is still ours."""
@@ -126,7 +126,7 @@ def _sync_reopened(dir_fd: int) -> None:
     try:
         os.fsync(fd)
     finally:
-        os.close(fd)
+        closing.close(fd)
 
 
 def directory_fault(target: Target, exc: PermissionError | FileNotFoundError) -> Fault:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from picoclawd.errors import Fault
-from picoclawd.files import state, temps
+from picoclawd.files import closing, state, temps
 from picoclawd.history import database
 from picoclawd.history.database import Connection
 
@@ -102,7 +102,7 @@ class Blobs:
         try:
             state.write_private_file(fd, name, content)
         finally:
-            os.close(fd)
+            closing.close(fd)
         if made:
             _sync(self._directory)
             _sync(os.path.dirname(self._directory))
@@ -117,7 +117,7 @@ class Blobs:
         except Fault:
             return None  # not ours any more, or unreadable: as good as gone
         finally:
-            os.close(fd)
+            closing.close(fd)
 
     def _unlink(self, db: Connection, sha: bytes) -> None:
         if not _known(db, sha):  # another change of the same transaction may have stored it anew
@@ -160,4 +160,4 @@ def _sync(directory: str) -> None:
     try:
         os.fsync(fd)
     finally:
-        os.close(fd)
+        closing.close(fd)

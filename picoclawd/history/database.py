@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import state
+from picoclawd.files import closing, state
 from picoclawd.history import schema
 from picoclawd.history.records import HistoryError
 
@@ -180,7 +180,7 @@ def _make_private(directory: str) -> None:
             state.write_private_file(fd, NAME, b"")
             return
     finally:
-        os.close(fd)
+        closing.close(fd)
     if not stat.S_ISREG(held.st_mode) or held.st_uid != os.geteuid() or held.st_mode & 0o077:
         path = os.path.join(directory, NAME)
         raise Fault(

@@ -13,7 +13,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import linux, metadata, stamps, state, temps
+from picoclawd.files import closing, linux, metadata, stamps, state, temps
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Target, changed_meanwhile, reported
 from picoclawd.history.blobs import is_left_over
@@ -42,7 +42,7 @@ class Trash:
         """Move the file that `expected` is the stamp of into the trash. `number` is its version's: given once.
 
         Raises: conflict, when the name leads to another file or content by now, which then stays; not_found,
-        access_denied, io_error. When it raises, the file has its name, or somebody else took that.
+        access_denied, io_error: the file has its name, or somebody else took that, unless the outcome is unknown.
         """
         name = _name(number, target.name)
         with reported("remove", target.given), self._opened() as trash:
@@ -54,16 +54,18 @@ class Trash:
                     raise
                 _copy_in(target, expected, trash, name)
             else:
-                _look_again(target, expected, trash, name)
-            temps.sync_directory(trash)
-            temps.sync_directory(target.dir_fd)
+                with reported("remove", target.given, outcome="unknown"):
+                    _look_again(target, expected, trash, name)
+            with reported("remove", target.given, outcome="unknown"):
+                temps.sync_directory(trash)
+                temps.sync_directory(target.dir_fd)
         return Trashed(name, expected.size)
 
     def retrieve(self, name: bytes, target: Target) -> Stamp:
         """Move a file out of the trash to a name that is free; return its stamp.
 
         Raises: file_exists, when the name is taken: both stay as they are; not_found, when the trash has no such
-        file; access_denied, io_error.
+        file; access_denied, io_error, with outcome unknown once it has the name.
         """
         with reported("restore", target.given), self._opened() as trash:
             try:
@@ -72,9 +74,10 @@ class Trash:
                 if exc.errno != errno.EXDEV:
                     raise
                 _carry(trash, name, target)
-            temps.sync_directory(target.dir_fd)
-            temps.sync_directory(trash)
-            return stamps.of(os.stat(target.name, dir_fd=target.dir_fd, follow_symlinks=False))
+            with reported("restore", target.given, outcome="unknown"):
+                temps.sync_directory(target.dir_fd)
+                temps.sync_directory(trash)
+                return stamps.of(os.stat(target.name, dir_fd=target.dir_fd, follow_symlinks=False))
 
     def path_of(self, name: bytes) -> bytes:
         """Where a file in the trash lies, for a person."""
@@ -117,7 +120,7 @@ class Trash:
         try:
             yield fd
         finally:
-            os.close(fd)
+            closing.close(fd)
 
 
 def _name(number: int, name: bytes) -> bytes:
@@ -152,31 +155,42 @@ def _displaced(target: Target, kept: bytes) -> Fault:
 
 
 def _copy_in(target: Target, expected: Stamp, trash: int, name: bytes) -> None:
-    with _copied(target.dir_fd, target.name, Target(trash, name, target.given), expected):
-        # First a hidden name, then a look, then the end: a save that comes now gets its name back.
-        hidden = temps.new_name()
+    copy = Target(trash, name, target.given)
+    _copy(target.dir_fd, target.name, copy, expected)
+    # First a hidden name, then a look, then the end: a save that comes now gets its name back.
+    hidden = temps.new_name()
+    try:
         linux.rename_noreplace(target.dir_fd, target.name, target.dir_fd, hidden)
-        try:
-            _look_again(target, expected, target.dir_fd, hidden)
-        except Fault as fault:
-            if fault.slug is not Slug.EXTERNAL_CHANGE_KEPT:
-                raise
-            kept = name[: limits.NAME_MAX_BYTES - len(_SAVED)] + _SAVED
-            _carry(target.dir_fd, hidden, Target(trash, kept, target.given))
-            raise _displaced(target, kept) from fault
+    except OSError:
+        temps.remove(trash, name)
+        raise
+    try:
+        _look_again(target, expected, target.dir_fd, hidden)
         os.unlink(hidden, dir_fd=target.dir_fd)
+    except Fault as fault:
+        temps.remove(trash, name)
+        if fault.slug is not Slug.EXTERNAL_CHANGE_KEPT:
+            raise
+        kept = name[: limits.NAME_MAX_BYTES - len(_SAVED)] + _SAVED
+        _carry(target.dir_fd, hidden, Target(trash, kept, target.given))
+        raise _displaced(target, kept) from fault
+    except OSError:
+        with reported("remove", target.given, outcome="unknown"):
+            linux.rename_noreplace(target.dir_fd, hidden, target.dir_fd, target.name)
+        temps.remove(trash, name)  # only now: without its name the file may be this copy alone
+        raise
 
 
 def _carry(source_fd: int, source: bytes, into: Target) -> None:
-    """Move a file to another file system as it is."""
-    stamp = stamps.of(os.stat(source, dir_fd=source_fd, follow_symlinks=False))
-    with _copied(source_fd, source, into, stamp):
+    """Move a file to another file system as it is. Once it is there, a source that stays is only in the way."""
+    _copy(source_fd, source, into, stamps.of(os.stat(source, dir_fd=source_fd, follow_symlinks=False)))
+    with suppress(OSError):
         os.unlink(source, dir_fd=source_fd)
 
 
-@contextmanager
-def _copied(source_fd: int, source: bytes, copy: Target, expected: Stamp) -> Iterator[None]:
-    """Make a durable copy under its final name, with the source's mode and attributes; undone if the body raises."""
+def _copy(source_fd: int, source: bytes, copy: Target, expected: Stamp) -> None:
+    """Make a durable copy under its final name, with the source's mode and attributes; where it raises, there is
+    none, unless the outcome is unknown."""
     fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source_fd)
     try:
         with temps.beside(copy) as temp:
@@ -190,12 +204,12 @@ def _copied(source_fd: int, source: bytes, copy: Target, expected: Stamp) -> Ite
             linux.rename_noreplace(copy.dir_fd, temp.name, copy.dir_fd, copy.name)
             temp.disown()
     finally:
-        os.close(fd)
+        closing.close(fd)
     try:
         temps.sync_directory(copy.dir_fd)
-        yield
-    except BaseException:
-        temps.remove(copy.dir_fd, copy.name)
+    except OSError:
+        with reported("copy", copy.given, outcome="unknown"):
+            temps.remove(copy.dir_fd, copy.name)
         raise
 
 

@@ -17,7 +17,7 @@ import trio
 
 from picoclawd import limits
 from picoclawd.errors import Fault
-from picoclawd.files import paths
+from picoclawd.files import closing, paths
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
@@ -156,7 +156,7 @@ class Announcer:
         except OSError:
             return None
         finally:
-            os.close(fd)
+            closing.close(fd)
         return (found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def _remember(self, relative: bytes, seen: Seen | None) -> None:

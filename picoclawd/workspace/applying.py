@@ -15,6 +15,7 @@ from picoclawd.files import commit
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.stamps import Stamp
+from picoclawd.files.target import reported
 from picoclawd.history.records import Action, Addition, After, Before, Trashed, Unread
 from picoclawd.workspace.journal import Attribution, Entry, Journal, Wanted
 from picoclawd.workspace.plans import Append, Keep, Old, Plan, Remove, Replace, Retrieve
@@ -61,7 +62,9 @@ def apply(
     wanted = Wanted(by, place.real, action or _history_action(old, plan), *_contents(old, plan), old.stamp, approval)
     entry = journal.begin(wanted)
     try:
-        made = _make(journal, entry, target, place, old, plan, new_file_mode)
+        # The commits know how far they came; what they do not speak of may have come after the change.
+        with reported("change", old.given, outcome="unknown"):
+            made = _make(journal, entry, target, place, old, plan, new_file_mode)
     except Fault as fault:
         entry.failed(fault)
         raise

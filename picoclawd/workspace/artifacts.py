@@ -5,6 +5,7 @@ import time
 
 from picoclawd import limits
 from picoclawd.errors import Fault
+from picoclawd.files import closing
 from picoclawd.files.dotdir import open_own_directory
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.state import write_private_file
@@ -43,9 +44,9 @@ class Artifacts:
             try:
                 write_private_file(directory, name, content.encode("utf-8", "replace"))
             finally:
-                os.close(directory)
+                closing.close(directory)
         finally:
-            os.close(own)
+            closing.close(own)
 
     async def prune(self) -> int:
         """Delete artifacts older than limits.ARTIFACT_MAX_AGE_S, then the oldest beyond limits.ARTIFACTS_MAX_BYTES.
@@ -65,7 +66,7 @@ class Artifacts:
         try:
             return sum(_unlink(top, session, name) for session, name in _outdated(top, now))
         finally:
-            os.close(top)
+            closing.close(top)
 
 
 def _write_ignore_file(own: int) -> None:
@@ -89,7 +90,7 @@ def _outdated(top: int, now: float) -> list[tuple[bytes, bytes]]:
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime, status.st_size, os.fsencode(session), os.fsencode(entry.name)))
         finally:
-            os.close(directory)
+            closing.close(directory)
     found.sort(reverse=True)
     outdated: list[tuple[bytes, bytes]] = []
     kept_bytes = 0
@@ -110,5 +111,5 @@ def _unlink(top: int, session: bytes, name: bytes) -> int:
     except OSError:
         return 0
     finally:
-        os.close(directory)
+        closing.close(directory)
     return 1

@@ -13,13 +13,14 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
-from picoclawd.files import stamps
+from picoclawd.files import closing, stamps
 from picoclawd.files.handles import Foreseen, Place
 from picoclawd.files.locks import LockKey, LockTable
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import WsPath, below
 from picoclawd.files.policy import Access, Allow, Ask
 from picoclawd.files.rooted import Rooted
+from picoclawd.files.target import reported
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.files.waits import Waits
 from picoclawd.history.records import Action
@@ -165,11 +166,12 @@ class Changer:
         return changed
 
     def _key(self, request: Request) -> LockKey:
-        found = self._find(request)
-        if isinstance(found, Foreseen):
-            return _new_directory_key(found)
-        with found:
-            return found.key
+        with reported(request.verb, request.path.given):
+            found = self._find(request)
+            if isinstance(found, Foreseen):
+                return _new_directory_key(found)
+            with found:
+                return found.key
 
     def _find(self, request: Request) -> Place | Foreseen:
         """Where the path leads, by the policy's leave; foreseen only where a directory is missing."""
@@ -184,21 +186,22 @@ class Changer:
         self, request: Request, key: LockKey, compute: Compute, granted: Granted | None
     ) -> Changed | Question | None:
         """Everything that happens under the lock; a question where a person must be asked first, and None where the
-        path no longer leads to what is locked."""
-        found = self._find(request)
-        if isinstance(found, Foreseen):
-            if _new_directory_key(found) != key:
-                return None
-            return self._into_new_directory(request, found, compute, granted)
-        with found as place:
-            if place.key != key:
-                return None
-            fd = _open_old(place, request)
-            try:
-                return self._commit(request, place, fd, compute, granted)
-            finally:
-                if fd is not None:
-                    os.close(fd)
+        path no longer leads to what is locked. What fails here before `_apply` has changed nothing."""
+        with reported(request.verb, request.path.given):
+            found = self._find(request)
+            if isinstance(found, Foreseen):
+                if _new_directory_key(found) != key:
+                    return None
+                return self._into_new_directory(request, found, compute, granted)
+            with found as place:
+                if place.key != key:
+                    return None
+                fd = _open_old(place, request)
+                try:
+                    return self._commit(request, place, fd, compute, granted)
+                finally:
+                    if fd is not None:
+                        closing.close(fd)
 
     def _into_new_directory(
         self, request: Request, foreseen: Foreseen, compute: Compute, granted: Granted | None

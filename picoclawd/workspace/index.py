@@ -150,7 +150,7 @@ class Index:
         self.contents.forget(relative)
         try:
             self.tree.noted(relative)
-        except Fault:  # the write itself stands
+        except (Fault, OSError):  # the write itself stands
             self._in_doubt = True
 
     def state(self) -> IndexState:

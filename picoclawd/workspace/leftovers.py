@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 from picoclawd import limits
+from picoclawd.files import closing
 from picoclawd.files.leftovers import find_leftovers
 from picoclawd.text import display
 
@@ -35,7 +36,7 @@ def _directories(root_fd: int) -> Iterator[tuple[bytes, int]]:
             if relative.count(b"/") < limits.PATH_DEPTH_MAX:
                 pending += [relative + b"/" + name if relative else name for name in _subdirectories(fd)]
         finally:
-            os.close(fd)
+            closing.close(fd)
 
 
 def _subdirectories(fd: int) -> list[bytes]:

@@ -3,7 +3,6 @@
 Where there is no room for more, files are read all the same, for their trigrams.
 """
 
-import os
 import time
 from collections.abc import Callable
 from typing import Literal
@@ -12,6 +11,7 @@ import msgspec
 import trio
 
 from picoclawd import limits
+from picoclawd.files import closing
 from picoclawd.files.threads import Lane, Threads
 from picoclawd.index.contents import Allowance, Large, Trouble
 from picoclawd.index.corpus import Corpus
@@ -126,6 +126,6 @@ class Loader:
                 continue
             found = self._contents.text(path, Allowance(_NO_LIMIT, self._contents.room()))
             if isinstance(found, Large):
-                os.close(found.fd)
+                closing.close(found.fd)
             misses = misses + 1 if found is Trouble.OVER_BUDGET else 0
         return done, misses

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Self
 
 from picoclawd import limits
+from picoclawd.files import closing
 from picoclawd.index.contents import Allowance, Large, Text, Trouble
 from picoclawd.index.pattern import Encoding, SearchPattern, encoding_of
 from picoclawd.index.scan import End, FileHits, Row, Want, is_binary, scan_file, scan_stream
@@ -34,7 +35,7 @@ def open_to_scan(searcher: Searcher, place: Place, path: bytes, patterns: Patter
         case Large(fd, facts, size):
             opened = _large(patterns, facts, fd, size, missed)
             if not isinstance(opened, _Stream):
-                os.close(fd)
+                closing.close(fd)
             return opened
     return None
 
@@ -130,7 +131,7 @@ class _Stream(Opened):
         return Source.of_file(self._fd, self._size)
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+        closing.close(self._fd)
 
     def one(self, pattern: SearchPattern, want: Want, stop: Stop) -> FileHits:
         os.lseek(self._fd, 0, os.SEEK_SET)

@@ -15,7 +15,7 @@ import msgspec
 from picoclawd import limits
 from picoclawd.documents import kinds
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import paths
+from picoclawd.files import closing, paths
 from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.threads import Lane, Threads
@@ -168,7 +168,7 @@ class Searcher:
                 except OSError:
                     run.outcome.missed.unreadable += 1
                 finally:
-                    os.close(fd)
+                    closing.close(fd)
 
     def text(self, place: Place, path: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a candidate: cached inside the workspace, read anew through a link or outside."""

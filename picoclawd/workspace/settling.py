@@ -4,13 +4,14 @@ Nobody is served yet, so no lock is needed.
 """
 
 import hashlib
+import logging
 import os
 
 import msgspec
 
 from picoclawd import limits
-from picoclawd.errors import Fault
-from picoclawd.files import append, stamps, temps
+from picoclawd.errors import Fault, Slug
+from picoclawd.files import append, closing, stamps, temps
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.leftovers import find_leftovers
@@ -21,7 +22,12 @@ from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Applied
 from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
 from picoclawd.history.store import History
+from picoclawd.text import display
 from picoclawd.workspace import recorded
+
+_NOTHING_THERE = frozenset({Slug.NOT_FOUND, Slug.NOT_A_DIRECTORY})
+
+_log = logging.getLogger(__name__)
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -43,14 +49,17 @@ def settle(rooted: Rooted, roots: Roots, history: History) -> list[Settled]:
 
 def _settle(rooted: Rooted, roots: Roots, history: History, intent: OpenIntent) -> Settled:
     removed: tuple[bytes, ...] = ()
+    verdict = Verdict.UNKNOWN
     try:
         with rooted.place(recorded.path_of(rooted, roots, intent.path), Access.WRITE) as place:
             verdict = _judge_at(place, intent)
             removed = _clear(place, intent)
-    except Fault:  # its directory is gone, or is nobody's to look into any more
-        verdict = judge(intent, None)
-    except OSError:
-        verdict = Verdict.UNKNOWN
+    except Fault as fault:
+        if fault.slug in _NOTHING_THERE:
+            verdict = judge(intent, None)
+        # Else its directory may not be looked into any more, or the disk does not let us: nobody knows.
+    except OSError as exc:
+        _log.warning("%s could not be looked at: %s", display.name(intent.path), exc.strerror)
     history.settle(intent.version, verdict)
     return Settled(intent.version, intent.path, verdict.applied, removed)
 
@@ -89,7 +98,7 @@ def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
                 temps.remove(place.dir_fd, name)
                 removed.append(name)
     finally:
-        os.close(listing)
+        closing.close(listing)
     return tuple(removed)
 
 
@@ -103,7 +112,11 @@ def _holds_nothing_else(intent: OpenIntent, data: bytes | None) -> bool:
 
 
 def _read(dir_fd: int, name: bytes) -> bytes | None:
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
-    with open(fd, "rb") as file:
-        data = file.read(limits.EDIT_MAX_BYTES + 1)
+    """The bytes of what is left over; None where it is too large, is no file, or cannot be read: then it stays."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        with open(fd, "rb") as file:
+            data = file.read(limits.EDIT_MAX_BYTES + 1)
+    except OSError:
+        return None
     return data if len(data) <= limits.EDIT_MAX_BYTES else None

@@ -204,3 +204,18 @@ def test_a_failing_fsync_is_an_unknown_outcome_and_is_not_repeated(folder: Folde
         append_to(folder, expected)
     assert (caught.value.slug, caught.value.outcome) == (Slug.IO_ERROR, "unknown")
     assert caught.value.data["bytes_written"] == len(ADDED)
+
+
+def test_a_stat_that_fails_behind_the_write_is_an_unknown_outcome(folder: Folder, injected: Injected) -> None:
+    # It was told as not_applied, and the bytes were there. The last stat sees whether the name still leads here.
+    expected = folder.put(OLD)
+    for when in range(1, 8):
+        (folder.path / "notes.txt").write_bytes(OLD)
+        expected = folder.stamp()
+        try:
+            with injected(f"newfstatat,fstat:error=EIO:when={when}"):
+                append_to(folder, expected)
+        except Fault as fault:
+            assert fault.outcome == ("unknown" if folder.bytes() == OLD + ADDED else None)
+        else:
+            assert folder.bytes() == OLD + ADDED and when > 3

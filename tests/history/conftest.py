@@ -10,6 +10,7 @@ import pytest
 
 from picoclawd.history.records import Action, After, Author, Before, Begun, HistoryError, Intent, Outcome
 from picoclawd.history.store import History
+from tests.files.conftest import injected as injected
 
 ME = Author("session-1", "pi", "edit_file", "task-1", "tidy up")
 OTHER = Author("session-2", "qwen", "write_file", "task-2", "break things")

@@ -18,6 +18,7 @@ from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Target
 from picoclawd.history.records import Trashed
 from picoclawd.history.trash import Trash
+from tests.files.conftest import Injected
 from tests.history.conftest import noise
 
 OTHER_FILE_SYSTEM = "/dev/shm"
@@ -262,3 +263,33 @@ def _changing(path: Path, utime: Callable[..., None]) -> Callable[..., None]:
         utime(fd, ns=ns)
 
     return changed
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_a_move_whose_fsync_fails_is_an_unknown_outcome(one: World, injected: Injected, when: int) -> None:
+    # It was told as not_applied, and the file was gone from its place, or back in it.
+    stamp = one.put(b"to be removed")
+    with pytest.raises(Fault) as caught, injected(f"fsync:error=EIO:when={when}"):
+        one.trash.move(one.target(), stamp, 1)
+    assert caught.value.outcome == "unknown" and one.trashed_names() == ["1-notes.txt"]
+    with pytest.raises(Fault) as caught, injected(f"fsync:error=EIO:when={when}"):
+        one.trash.retrieve(b"1-notes.txt", one.target())
+    assert caught.value.outcome == "unknown"
+    assert (one.folder / "notes.txt").read_bytes() == b"to be removed"
+
+
+def test_a_file_that_cannot_be_unlinked_keeps_its_name(two: World, injected: Injected) -> None:
+    # The copy in the trash was dropped while the file had a hidden name only.
+    stamp = two.put(b"to be removed")
+    with pytest.raises(Fault) as caught, injected("unlinkat,unlink:error=EACCES:when=1"):
+        two.trash.move(two.target(), stamp, 1)
+    assert (caught.value.slug, caught.value.outcome) == (Slug.ACCESS_DENIED, None)
+    assert os.listdir(two.folder) == ["notes.txt"] and two.trashed_names() == []
+
+
+def test_a_copy_that_came_back_is_back_also_where_the_one_in_the_trash_stays(two: World, injected: Injected) -> None:
+    stamp = two.put(b"to be removed")
+    held = two.trash.move(two.target(), stamp, 1)
+    with injected("unlinkat,unlink:error=EIO:when=1"):
+        two.trash.retrieve(held.name, two.target())
+    assert (two.folder / "notes.txt").read_bytes() == b"to be removed"

@@ -95,3 +95,18 @@ def test_all_are_settled_oldest_first_and_only_once(recorded: House) -> None:
     assert [each.path for each in settled(recorded)] == [b"0.txt", b"1.txt", b"2.txt"]
     assert settled(recorded) == []
     assert {each.state for each in recorded.history.versions(Filter(), 10)} == {"done"}
+
+
+def test_what_may_not_be_looked_at_is_unknown_and_not_taken_for_missing(recorded: House) -> None:
+    (recorded.root / "out").symlink_to(recorded.root.parent / "out")
+    begun(recorded, "out/f.txt", "create", None, b"new\n")
+    assert [each.outcome for each in settled(recorded)] == ["unknown"]
+
+
+def test_a_leftover_that_cannot_be_read_stays_and_spoils_no_verdict(recorded: House) -> None:
+    recorded.write("f.txt", b"new\n")
+    (recorded.root / OURS).mkdir()
+    begun(recorded, "f.txt", "modify", b"old\n", b"new\n")
+    (found,) = settled(recorded)
+    assert (found.outcome, found.removed) == ("applied", ())
+    assert (recorded.root / OURS).is_dir()

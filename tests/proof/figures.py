@@ -1,0 +1,35 @@
+"""How long a long form runs, from which seed, and how its figure is told: seen in the output, and repeatable."""
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HOURS = "PICOCLAW_PROOF_HOURS"  # for each test that is marked slow
+SEED = "PICOCLAW_PROOF_SEED"
+_DEFAULT_HOURS = 0.03  # about two minutes
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long a long form runs, and the seed of its dice."""
+
+    seconds: float
+    seed: int
+
+    def told(self, claim: str, figure: str) -> str:
+        """The line that says what was seen."""
+        return f"{claim}: {figure}; {self.seconds:.0f} s, seed {self.seed}, commit {_commit()}"
+
+
+def length() -> Length:
+    """What the environment asks for; without a seed one of the clock, which the figure tells."""
+    hours = float(os.environ.get(HOURS, _DEFAULT_HOURS))
+    return Length(hours * 3600, int(os.environ.get(SEED, time.time_ns() % 1_000_000)))
+
+
+def _commit() -> str:
+    root = Path(__file__).parents[2]
+    asked = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return asked.stdout.strip() or "unknown"
