@@ -1,15 +1,14 @@
-"""How large the long forms are, and the line that each prints: its figure, its seed and the commit."""
+"""How long the long forms of V5 and on run; their figures are told as `figures` tells them."""
 
 import os
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-HOURS = float(os.environ.get("PICOCLAW_PROOF_HOURS", "0.02"))
-SECONDS = HOURS * 3600
-SEED = int(os.environ.get("PICOCLAWD_SEED", "8"))
+from tests.proof import figures
+
+SECONDS = figures.length().seconds
+SEED = int(os.environ.get(figures.SEED, "8"))  # the short forms are the same each time
 
 # A long form may take three times as long as it works before it is taken for stuck.
 long_form = pytest.mark.timeout(SECONDS * 3 + 600)
@@ -33,16 +32,6 @@ class Span:
         return time.monotonic() - self._began
 
 
-def tell(claim: str, figure: str, seed: int | None = None) -> None:
+def tell(claim: str, figure: str, seed: int = SEED) -> None:
     """Print a figure so that it can be made again; pytest shows it with `-rP` or `-s`."""
-    sown = "" if seed is None else f" (PICOCLAWD_SEED={seed})"
-    print(f"{claim} at {_commit()}{sown}: {figure}")
-
-
-def _commit() -> str:
-    root = Path(__file__).parents[2]
-    try:
-        asked = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True)
-    except OSError:
-        return "no commit"
-    return asked.stdout.strip() or "no commit"
+    print(figures.Length(SECONDS, seed).told(claim, figure))
