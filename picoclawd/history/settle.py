@@ -13,6 +13,8 @@ from picoclawd.history.database import Connection
 from picoclawd.history.recording import Image, stamp_of
 from picoclawd.history.records import Action, Applied
 
+_SECTOR_BYTES = 512  # compared at a time
+
 
 class Verdict(Enum):
     """What became of a change. COMPLETED: an append that had stopped half-way, and whose rest was added since."""
@@ -79,7 +81,7 @@ def open_intents(db: Connection, blobs: Blobs) -> list[OpenIntent]:
 def judge(intent: OpenIntent, on_disk: bytes | None, found: Stamp | None = None) -> Verdict:
     """Compare an intent with the file's bytes, None for no file, and its stamp. Pure.
 
-    COMPLETED means for an append: add `rest(intent, len(on_disk))` first. What is neither the old nor the new content
+    COMPLETED means for an append: add what `rest` says first. What is neither the old nor the new content
     is UNKNOWN: somebody changed it since.
     """
     if intent.appends and intent.before.exists:
@@ -109,14 +111,37 @@ def judge_tail(intent: OpenIntent, tail: bytes) -> Verdict:
     # Others may have appended since: what we added is still what comes first.
     if _is(addition, tail[: addition.size_bytes]):
         return Verdict.APPLIED
-    if addition.content is not None and addition.content.startswith(tail):
+    if addition.content is not None and written_part(addition.content, tail) is not None:
         return Verdict.COMPLETED
     return Verdict.UNKNOWN
 
 
-def rest(intent: OpenIntent, size_bytes: int) -> bytes:
-    """The bytes that an append which stopped half-way still lacks, of a file that has this size now."""
-    return (intent.addition.content or b"")[size_bytes - (intent.before.size_bytes or 0) :]
+def rest(intent: OpenIntent, tail: bytes) -> tuple[int, bytes]:
+    """How many bytes of the tail are good, and what the append still lacks behind them. Pure."""
+    content = intent.addition.content or b""
+    good = written_part(content, tail) or 0
+    return good, content[good:]
+
+
+def written_part(content: bytes, found: bytes) -> int | None:
+    """How many first bytes of `found` are those of `content`, where it holds nothing but bytes of it and NULs. Pure.
+
+    None: it holds something else. ext4 gives a file its size before its blocks are on the disk (dioread_nolock), so
+    what was not synced when the power went reads as NULs, whole blocks of them.
+    """
+    if len(found) > len(content):
+        return None
+    good = len(found)
+    for start in range(0, len(found), _SECTOR_BYTES):
+        ours, theirs = content[start : start + _SECTOR_BYTES], found[start : start + _SECTOR_BYTES]
+        if ours[: len(theirs)] == theirs:
+            continue
+        differing = [index for index, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
+        if any(theirs[index] for index in differing):
+            return None
+        if differing:
+            good = min(good, start + differing[0])
+    return good
 
 
 def _is(image: Image, on_disk: bytes | None, *, unhashed: bool = False) -> bool:

@@ -20,7 +20,7 @@ from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.records import Applied
-from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
+from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest, written_part
 from picoclawd.history.store import History
 from picoclawd.text import display
 from picoclawd.workspace import recorded
@@ -72,20 +72,37 @@ def _judge_at(place: Place, intent: OpenIntent) -> Verdict:
     with open(fd, "rb") as file:
         found = stamps.of(os.fstat(fd))
         if found.size <= limits.EDIT_MAX_BYTES:
-            verdict = judge(intent, file.read(), found)
+            data = file.read()
+            verdict = judge(intent, data, found)
+            tail = data[intent.before.size_bytes or 0 :]
         elif intent.appends and intent.before.exists and intent.before.size_bytes is not None:
             file.seek(intent.before.size_bytes)
-            verdict = judge_tail(intent, file.read(limits.EDIT_MAX_BYTES))
+            tail = file.read(limits.EDIT_MAX_BYTES)
+            verdict = judge_tail(intent, tail)
         else:
+            tail = b""
             verdict = judge_unread(intent, found)
     if verdict is Verdict.COMPLETED:
-        _complete(place, intent, found)
+        _complete(place, intent, found, tail)
     return verdict
 
 
-def _complete(place: Place, intent: OpenIntent, found: Stamp) -> None:
+def _complete(place: Place, intent: OpenIntent, found: Stamp, tail: bytes) -> None:
+    """Add what is lacking, once what is not of the addition, blocks that were never written, is cut off."""
     target = Target(place.dir_fd, place.name, os.fsdecode(intent.path))
-    append.append(target, rest(intent, found.size), expected=found, create_mode=None, refuse_hardlinks=False)
+    good, lacking = rest(intent, tail)
+    if good < len(tail):
+        found = _cut(place, found.size - len(tail) + good)
+    append.append(target, lacking, expected=found, create_mode=None, refuse_hardlinks=False)
+
+
+def _cut(place: Place, size_bytes: int) -> Stamp:
+    fd = os.open(place.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.dir_fd)
+    try:
+        os.ftruncate(fd, size_bytes)
+        return stamps.of(os.fstat(fd))
+    finally:
+        closing.close(fd)
 
 
 def _clear(place: Place, intent: OpenIntent) -> tuple[bytes, ...]:
@@ -108,7 +125,7 @@ def _holds_nothing_else(intent: OpenIntent, data: bytes | None) -> bool:
         return False
     if intent.before.sha is not None and hashlib.sha256(data).digest() == intent.before.sha:
         return True
-    return intent.after.content is not None and intent.after.content.startswith(data)
+    return intent.after.content is not None and written_part(intent.after.content, data) is not None
 
 
 def _read(dir_fd: int, name: bytes) -> bytes | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from picoclawd.files.stamps import Stamp
 from picoclawd.history.recording import Image
-from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest
+from picoclawd.history.settle import OpenIntent, Verdict, judge, judge_tail, judge_unread, rest, written_part
 
 APPLIED, NOT_APPLIED, COMPLETED, UNKNOWN = Verdict
 STAMP = Stamp(dev=1, ino=2, size=3, mtime_ns=4, ctime_ns=5, mode=0o100644, nlink=1)
@@ -91,7 +91,16 @@ def test_every_prefix_of_an_append_is_completed_to_the_whole(old: bytes, additio
     intent, on_disk = append(old, addition), old + addition[:cut]
     verdict = judge(intent, on_disk)
     assert verdict is (NOT_APPLIED if cut == 0 else APPLIED if cut == len(addition) else COMPLETED)
-    assert on_disk + rest(intent, len(on_disk)) == old + addition
+    good, lacking = rest(intent, on_disk[len(old) :])
+    assert on_disk[: len(old) + good] + lacking == old + addition
+
+
+@given(st.binary(min_size=1, max_size=2000), st.integers(0, 2000), st.integers(1, 2000))
+def test_nuls_behind_a_prefix_are_what_was_never_written(content: bytes, written: int, size: int) -> None:
+    found = (content[:written] + bytes(2000))[: min(size, len(content))]
+    good = written_part(content, found)
+    assert good is not None and content[:good] == found[:good] and not any(found[good:][:1])
+    assert written_part(content, b"\xff" + found[1:] if content[:1] != b"\xff" else b"\x01" + found[1:]) is None
 
 
 def test_each_verdict_has_the_outcome_that_is_recorded() -> None:

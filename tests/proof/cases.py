@@ -56,7 +56,7 @@ CASES = (
         {"new/deep/f": OLD},
     ),
     Case("overwrite", *_put("f", NEW), {"f": OLD}, {"f": NEW}),
-    Case("overwrite_large", *_put("f", LARGE + b"new\n"), {"f": LARGE}, {"f": LARGE + b"new\n"}),
+    Case("overwrite_large", *_put("f", b"new\n" + LARGE), {"f": LARGE}, {"f": b"new\n" + LARGE}),
     Case(
         "append_shaped",
         "write_file",

@@ -110,3 +110,20 @@ def test_a_leftover_that_cannot_be_read_stays_and_spoils_no_verdict(recorded: Ho
     (found,) = settled(recorded)
     assert (found.outcome, found.removed) == ("applied", ())
     assert (recorded.root / OURS).is_dir()
+
+
+def test_an_append_whose_blocks_the_power_kept_from_the_disk_is_completed(recorded: House) -> None:
+    # ext4: the size was there and the bytes were not. It was left as it was, and called unknown.
+    addition = b"x" * 3000 + b"\n"
+    path = recorded.write("log", b"old\n" + addition[:1000] + bytes(len(addition) - 1000))
+    begun(recorded, "log", "append", b"old\n", Addition(addition))
+    assert [each.outcome for each in settled(recorded)] == ["applied"]
+    assert path.read_bytes() == b"old\n" + addition
+
+
+def test_a_temporary_file_whose_blocks_were_never_written_goes(recorded: House) -> None:
+    recorded.write("f.txt", b"old\n")
+    recorded.write(OURS, b"n" * 512 + bytes(512))
+    begun(recorded, "f.txt", "modify", b"old\n", b"n" * 2000)
+    (found,) = settled(recorded)
+    assert (found.outcome, found.removed) == ("not_applied", (OURS.encode(),))
