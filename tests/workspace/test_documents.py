@@ -14,6 +14,7 @@ from picoclawd.documents.units import Found
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import stamps
 from picoclawd.files.stamps import Stamp
+from picoclawd.programs import Bounds
 from picoclawd.workspace import documents
 from picoclawd.workspace.documents import Documents, wanted_of
 from tests.house import House
@@ -104,7 +105,7 @@ async def test_a_worker_that_dies_midway_names_the_cause(house: House, number: s
 
 
 async def test_a_worker_that_hangs_is_killed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(documents, "_BOUNDS", Bounds(0.5, 1_000_000, {}))
     program = f"import os, time; open({str(house.root / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     with pytest.raises(Fault) as caught:
         await shop(house, program).read()
