@@ -5,8 +5,11 @@ const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u
 const INVISIBLES =
   '\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200d\\u2060-\\u206f\\u3164\\ufeff\\uffa0' +
   '\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}';
+// The ranges of combining characters are meant one by one, not as parts of what comes before them.
+/* eslint-disable no-misleading-character-class */
 const IN_NAME = new RegExp(`[${CONTROLS}${INVISIBLES}]`, 'u');
 const IN_ESCAPED_NAME = new RegExp(`[${CONTROLS}${INVISIBLES}\\\\]`, 'gu');
+/* eslint-enable no-misleading-character-class */
 const IN_LINE = new RegExp(`[${CONTROLS}]`, 'gu');
 const OUTSIDE = 'a program outside picoclawd';
 const SHORT = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '\\': '\\\\' };

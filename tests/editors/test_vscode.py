@@ -1,8 +1,9 @@
-"""The client part of the VS Code extension, run by node beside a real daemon; of the rest, the syntax."""
+"""The client part of the VS Code extension, run by node beside a real daemon; the rest is linted."""
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -163,3 +164,38 @@ def test_the_manifest_names_what_is_registered() -> None:
     named = [each["command"] for each in manifest["contributes"]["commands"]]
     assert named == [f"picoclawd.{each}" for each in registered[1].split(", ")]
     assert (EXTENSION / manifest["main"]).exists() and "dependencies" not in manifest
+
+
+ESLINT = ("eslint@9", "@eslint/js@9")
+ESLINT_CONFIG = """
+const js = require('@eslint/js');
+const globals = ['require', 'module', 'process', 'Buffer', 'setTimeout', 'clearTimeout', 'setImmediate', 'console'];
+const known = Object.fromEntries(globals.map((name) => [name, 'readonly']));
+module.exports = [js.configs.recommended, { languageOptions: { sourceType: 'commonjs', globals: known } }];
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_eslint_finds_nothing(tmp_path: Path) -> None:
+    """It comes from npm's registry, so its absence is no failure."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("there is no npm")
+    try:
+        command = [npm, "install", "--no-audit", "--no-fund", "--silent", *ESLINT]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=240)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
+        pytest.skip(f"npm could not install eslint: {failure}")
+    (tmp_path / "eslint.config.js").write_text(ESLINT_CONFIG)
+    for path in EXTENSION.glob("*.js"):
+        shutil.copy(path, tmp_path / path.name)
+    names = [path.name for path in EXTENSION.glob("*.js")]
+    linted = subprocess.run(
+        [tmp_path / "node_modules/.bin/eslint", "--max-warnings", "0", *names],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (linted.returncode, linted.stdout) == (0, "")
