@@ -30,7 +30,7 @@ async def test_tools_are_methods_and_run_side_by_side(daemon: FakeDaemon) -> Non
         async with TrioClient(client="t") as client, trio.open_nursery() as nursery:
             nursery.start_soon(read, client)
             got.append(await client.task_begin(objective="o"))
-    assert got == [{"released": True}, "True"]
+    assert sorted(map(str, got)) == ["True", "{'released': True}"]  # both answers are on their way at once
     assert daemon.asked("session.open") == [{"client": "t", "kind": "agent"}]
 
 
