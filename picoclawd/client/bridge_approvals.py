@@ -81,7 +81,7 @@ class Person:
 
     async def _open(self, ctx: Context) -> link.Link:
         try:
-            opened = await link.connect(self._path, self._notified)
+            opened = await link.connect(self._path, self._notified, self._look_again)
         except (OSError, trio.TooSlowError):
             raise NoDaemon(
                 f"no daemon listens at {self._path}, which --operator-socket names. `picoclawctl doctor` shows the "
@@ -97,6 +97,9 @@ class Person:
         return opened
 
     def _notified(self, _message: dict[str, Any]) -> None:
+        self._look_again()
+
+    def _look_again(self) -> None:
         self._told.set()
         self._told = trio.Event()
 

@@ -92,11 +92,7 @@ class Client(DaemonMethods):
             NoDaemon: none answers.
             Lost: the daemon went away or did not answer in time, and nobody knows what became of the call.
         """
-        meta: dict[str, Any] = {"op": op_id or recovery.new_op()}
-        if progress is not None:
-            meta["progress"] = True
-        if dry_run:
-            meta["dry_run"] = True
+        meta = recovery.meta_of(op_id, progress=progress is not None, dry_run=dry_run)
         whole = {**(params or {}), "_meta": meta}
         deadline = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         for _ in range(recovery.ATTEMPTS_MAX):

@@ -12,8 +12,7 @@ from picoclawd.client.wire import ANSWER_MAX_BYTES, CANCEL_GRACE_S, CONNECT_TIME
 
 Progress = Callable[[int, int | None, str], object]
 Notified = Callable[[dict[str, Any]], object]
-
-LOST = "$/lost"  # no method of the daemon's: what a link tells last
+Ended = Callable[[], object]
 
 _OUTGOING_MAX = 1024  # lines not yet sent; a call beyond it waits, a cancellation beyond it is dropped
 
@@ -29,20 +28,23 @@ class _Waiting:
         self.answer: dict[str, Any] | None = None
 
 
-def _nobody_listens(notification: dict[str, Any]) -> None:
+def _nobody_listens(*_: object) -> None:
     return None
 
 
 class Link:
     """A connection with any number of calls in flight. It works while `run` runs in its owner's nursery.
 
-    `notified` is called with each notification that is not about a call, and at the end once with the method `LOST`;
-    it must not block.
+    `notified` is called with each notification that is not about a call, `ended` once when the link is lost; neither
+    may block.
     """
 
-    def __init__(self, stream: trio.abc.Stream, notified: Notified = _nobody_listens) -> None:
+    def __init__(
+        self, stream: trio.abc.Stream, notified: Notified = _nobody_listens, ended: Ended = _nobody_listens
+    ) -> None:
         self._stream = stream
         self._notified = notified
+        self._ended = ended
         self._outgoing, self._to_send = trio.open_memory_channel[bytes](_OUTGOING_MAX)
         self._waiting: dict[int, _Waiting] = {}
         self._last_id = 0
@@ -97,7 +99,7 @@ class Link:
                     nursery.cancel_scope.cancel()
         finally:
             self.lost = True
-            self._notified({"method": LOST})
+            self._ended()
             self._outgoing.close()
             for waiting in self._waiting.values():
                 waiting.arrived.set()
@@ -159,7 +161,7 @@ class Link:
             waiting.progress(told["done"], told.get("total"), told.get("message") or "")
 
 
-async def connect(path: str, notified: Notified = _nobody_listens) -> Link:
+async def connect(path: str, notified: Notified = _nobody_listens, ended: Ended = _nobody_listens) -> Link:
     """Connect to the socket at `path`; the caller starts the link's `run` in its nursery.
 
     Raises:
@@ -174,7 +176,7 @@ async def connect(path: str, notified: Notified = _nobody_listens) -> Link:
     except BaseException:
         await trio.aclose_forcefully(stream)
         raise
-    return Link(stream, notified)
+    return Link(stream, notified, ended)
 
 
 def _line(message: dict[str, Any]) -> bytes:

@@ -66,6 +66,12 @@ def new_op() -> str:
     return os.urandom(16).hex()
 
 
+def meta_of(op_id: "str | None", *, progress: bool, dry_run: bool) -> "dict[str, Any]":
+    """The `_meta` of one call: every call has a name, so that it can be asked for later."""
+    wishes = {"progress": progress, "dry_run": dry_run}
+    return {"op": op_id or new_op(), **{name: True for name, wished in wishes.items() if wished}}
+
+
 def pauses(for_s: float) -> "Iterator[float]":
     """How long to wait before each further try, in seconds, longer each time, until `for_s` have gone by."""
     end, pause = time.monotonic() + for_s, _FIRST_PAUSE_S

@@ -8,7 +8,7 @@ import trio
 
 from picoclawd.client import recovery
 from picoclawd.client.failures import Lost, NoDaemon
-from picoclawd.client.link import LOST, Link
+from picoclawd.client.link import Link
 from picoclawd.client.sieve import RESYNC, Sieve
 from picoclawd.client.wire import NOTIFICATIONS_MAX
 
@@ -46,7 +46,7 @@ class Events:
         """
         self.close()
         self._queue.clear()
-        link = self._link = Link(await self._reach(), self._notified)
+        link = self._link = Link(await self._reach(), self._notified, lambda: self._more.set())
         self._nursery.start_soon(link.run)
         await link.call("session.open", self._greeting)
         self._sieve.subscribed(await link.call("events.subscribe", self._sieve.params))
@@ -76,12 +76,11 @@ class Events:
 
     async def _next(self) -> dict[str, Any]:
         while not self._queue:
+            if self._link is None or self._link.lost:
+                raise Lost("the daemon went away")
             self._more = trio.Event()
             await self._more.wait()
-        message = self._queue.popleft()
-        if message["method"] == LOST:
-            raise Lost("the daemon went away")
-        return message
+        return self._queue.popleft()
 
     def _notified(self, message: dict[str, Any]) -> None:
         if len(self._queue) >= NOTIFICATIONS_MAX:

@@ -1,6 +1,6 @@
-"""Who started a process: its ancestors, as far as they say something."""
+"""Who started a process, as far as that says something, and whether one that answers for the person is an agent's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -40,3 +40,25 @@ def ancestors(pid: int, read: ReadProcess = read_process) -> tuple[int, ...]:
             break
         chain.append(pid)
     return tuple(chain)
+
+
+class Answerer(msgspec.Struct, frozen=True):
+    """The process that gives an answer, and those above it, nearest first. `warning` says why the answer may be an
+    agent's; `via` who passed it on, where the person did not give it here."""
+
+    pid: int
+    ancestors: tuple[int, ...]
+    warning: str | None
+    via: str | None = None
+
+
+def answerer(pid: int, agent_pids: Iterable[int], via: str | None = None, read: ReadProcess = read_process) -> Answerer:
+    """Look at the process that answers: one that is an agent's, or descends from one or from an agent's parent, is
+    warned of."""
+    chain = ancestors(pid, read)
+    mine = {pid, *chain} - {0}
+    relative = next((each for each in agent_pids if mine & {each, *ancestors(each, read)[:1]}), None)
+    warning = (
+        None if relative is None else f"process {pid} shares its parent with process {relative}, a connected agent"
+    )
+    return Answerer(pid, chain, warning, via)

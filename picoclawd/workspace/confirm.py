@@ -18,7 +18,7 @@ from picoclawd.errors import Fault, NextCall, Slug
 from picoclawd.text import display
 from picoclawd.text.calls import call_line
 from picoclawd.workspace.actors import Actor
-from picoclawd.workspace.ancestry import ReadProcess, ancestors, read_process
+from picoclawd.workspace.ancestry import Answerer, ReadProcess, answerer, read_process
 from picoclawd.workspace.audit import Approval
 from picoclawd.workspace.events import Feed
 from picoclawd.workspace.questions import Answer, Granted, Question, Settings, digest_of, shown_params
@@ -146,18 +146,17 @@ class Confirmations:
                 "and URLs.)",
                 path="$.answer",
             )
-        chain = ancestors(actor.peer_pid, self._read)
-        warning = self._tripwire(actor.peer_pid, chain)
-        if warning is not None and answer != "deny" and self.settings.same_ancestor == "refuse":
-            self._audit(request, "refused", actor.peer_pid, chain, warning, via)
+        by = answerer(actor.peer_pid, self._agent_pids(), via, self._read)
+        if by.warning is not None and answer != "deny" and self.settings.same_ancestor == "refuse":
+            self._audit(request, "refused", by)
             raise Fault(
                 Slug.OPERATOR_ONLY,
-                f"{warning}, so this answer may be the agent's own: it was not taken "
+                f"{by.warning}, so this answer may be the agent's own: it was not taken "
                 '(daemon.approvals.same_ancestor is "refuse"). Answer from a terminal that no agent started.',
             )
-        self._audit(request, answer, actor.peer_pid, chain, warning, via)
+        self._audit(request, answer, by)
         self._apply(request, answer)
-        return {"id": request.id, "answer": answer, "warning": warning}
+        return {"id": request.id, "answer": answer, "warning": by.warning}
 
     def end_task(self, session_id: str) -> None:
         """Forget what was allowed for the session's task: it ended."""
@@ -324,23 +323,7 @@ class Confirmations:
         request.decided.set()
         self._feed.tell("approval.answered", {"id": request.id, "answer": given})
 
-    def _tripwire(self, pid: int, chain: tuple[int, ...]) -> str | None:
-        """A warning where the answering process is an agent's, or descends from one or from an agent's parent."""
-        mine = {pid, *chain} - {0}
-        for agent_pid in self._agent_pids():
-            if mine & {agent_pid, *ancestors(agent_pid, self._read)[:1]}:
-                return f"process {pid} shares its parent with process {agent_pid}, a connected agent"
-        return None
-
-    def _audit(
-        self,
-        request: _Request,
-        answer: str,
-        pid: int,
-        chain: tuple[int, ...],
-        warning: str | None,
-        via: str | None = None,
-    ) -> None:
+    def _audit(self, request: _Request, answer: str, by: Answerer) -> None:
         question = request.question
         entry = Approval(
             id=request.id,
@@ -351,10 +334,10 @@ class Confirmations:
             session_id=question.actor.session_id,
             client=question.actor.client,
             objective="" if question.task is None else question.task.objective,
-            pid=pid,
-            ancestors=chain,
-            warning=warning,
-            via=via,
+            pid=by.pid,
+            ancestors=by.ancestors,
+            warning=by.warning,
+            via=by.via,
         )
         self._record(entry)
 

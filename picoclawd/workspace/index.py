@@ -212,6 +212,9 @@ class Index:
         except Fault:
             self._in_doubt = before or self.tree.is_built
             raise
+        self._count()
+
+    def _count(self) -> None:
         names = self.tree.names(b"")
         self._counted = (names.files.count if names else 0, len(self.tree.directories()))
 
@@ -286,6 +289,8 @@ class Index:
     def _news(self) -> _News:
         """What came and went since the last call; the texts of what went are forgotten. Blocking."""
         difference = self.tree.take()
+        if difference.created or difference.removed:
+            self._count()
         for path, kind in difference.removed:
             if kind is Kind.FILE:
                 self.contents.forget(path)

@@ -27,9 +27,8 @@ def value(families: Families, name: str, suffix: str = "", **labels: str) -> flo
 
 def test_metrics_tell_what_happened(tmp_path: Path) -> None:
     config = {"tools.confirm_write_globs": ["*.cfg"], "daemon.approvals": {"mode": "ask", "timeout_s": 60}}
-    (tmp_path / "ws").mkdir()
-    (tmp_path / "ws/a.txt").write_text("a\n")  # before the start: files are counted when all are looked at
     with Daemon(tmp_path, config) as daemon, daemon.client() as client, daemon.operator() as person:
+        daemon.write("a.txt", "a\n")
         for _ in range(3):
             client.call("ping")
         client.call("append_file", path="a.txt", content="b\n")
@@ -45,6 +44,7 @@ def test_metrics_tell_what_happened(tmp_path: Path) -> None:
         person.call("approvals.answer", id=row["id"], digest=row["digest"], answer="deny")
         client.answer(waiting)
         wait_for("the index", lambda: client.call("workspace.status")["data"]["index"]["trigrams"] == "ready")
+        wait_for("the file", lambda: client.call("workspace.status")["data"]["index"]["files"] == 1)
         families = parsed(client.call("metrics")["content"])
 
     def ended(method: str, outcome: str) -> float:

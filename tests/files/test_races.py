@@ -118,7 +118,7 @@ def test_the_same_racer_robs_a_victim_that_checks_and_then_opens(sandbox: Sandbo
         started = time.monotonic()
         while not checks_then_reads_the_secret(victim, sandbox.ws):
             assert time.monotonic() < deadline, "the racer is too slow to prove anything"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 1
 
 
 def checks_then_reads_the_secret(victim: bytes, workspace: bytes) -> bool:

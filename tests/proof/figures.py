@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 HOURS = "PICOCLAW_PROOF_HOURS"  # for each test that is marked slow
 SEED = "PICOCLAW_PROOF_SEED"
 _DEFAULT_HOURS = 0.03  # about two minutes
@@ -33,3 +35,33 @@ def _commit() -> str:
     root = Path(__file__).parents[2]
     asked = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True)
     return asked.stdout.strip() or "unknown"
+
+
+SECONDS = length().seconds
+FIXED_SEED = int(os.environ.get(SEED, "8"))  # of short forms that are the same each time
+
+# A long form may take three times as long as it works before it is taken for stuck.
+long_form = pytest.mark.timeout(SECONDS * 3 + 600)
+
+
+class Span:
+    """A stretch of work that is over after so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self._end
+
+    @property
+    def passed_s(self) -> float:
+        """How long it has gone on."""
+        return time.monotonic() - self._began
+
+
+def tell(claim: str, figure: str, seed: int = FIXED_SEED) -> None:
+    """Print a figure so that it can be made again; pytest shows it with `-rP` or `-s`."""
+    print(Length(SECONDS, seed).told(claim, figure))

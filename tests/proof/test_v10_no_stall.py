@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.daemon import Daemon
-from tests.proof._long import SECONDS, SEED, long_form, tell
 from tests.proof.crowd import KINDS, kind_of
+from tests.proof.figures import FIXED_SEED, SECONDS, long_form, tell
 
 CROWD = 60
 WORKERS = 4
@@ -112,7 +112,7 @@ def at_work(daemon: Daemon, seconds: float) -> Waits:
 @contextmanager
 def crowded(daemon: Daemon, seconds: float, told: dict[str, int]) -> Iterator[None]:
     """Have the crowd there for the body, which takes about so long; `told` is what it says of itself afterwards."""
-    arguments = [str(daemon.agent_socket), str(seconds), str(CROWD), str(SEED)]
+    arguments = [str(daemon.agent_socket), str(seconds), str(CROWD), str(FIXED_SEED)]
     command = [sys.executable, "-m", "tests.proof.crowd", *arguments]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
@@ -176,4 +176,4 @@ def test_60_hostile_clients_do_not_stall_4_others_for_6_s(tmp_path: Path) -> Non
 @pytest.mark.slow
 @long_form
 def test_60_hostile_clients_do_not_stall_4_others_for_long(tmp_path: Path) -> None:
-    tell("V10", crowd(tmp_path, max(SECONDS, 60)), SEED)
+    tell("V10", crowd(tmp_path, max(SECONDS, 60)), FIXED_SEED)

@@ -25,7 +25,7 @@ import pytest
 
 from tests.e2e.daemon import START_DEADLINE_S, STOP_DEADLINE_S, Client, Daemon
 from tests.e2e.test_serve import wait_for
-from tests.proof._long import SECONDS, SEED, Span, long_form, tell
+from tests.proof.figures import FIXED_SEED, SECONDS, Span, long_form, tell
 
 WRITERS = 4
 LOAD_S = 0.4
@@ -206,7 +206,7 @@ def _pid_at(path: Path) -> int:
 
 
 def test_three_rounds_have_one_owner_each_and_lose_nothing(tmp_path: Path) -> None:
-    rounds = Rounds(tmp_path, SEED)
+    rounds = Rounds(tmp_path, FIXED_SEED)
     for _ in range(3):
         rounds.one()
     assert sum(len(writer.accepted) for writer in rounds.writers) > 0
@@ -215,14 +215,14 @@ def test_three_rounds_have_one_owner_each_and_lose_nothing(tmp_path: Path) -> No
 @pytest.mark.slow
 @long_form
 def test_rounds_have_one_owner_each_and_lose_nothing_for_long(tmp_path: Path) -> None:
-    rounds, span, count = Rounds(tmp_path, SEED), Span(SECONDS), 0
+    rounds, span, count = Rounds(tmp_path, FIXED_SEED), Span(SECONDS), 0
     while not span.over:
         rounds.one()
         count += 1
     accepted = sum(len(writer.accepted) for writer in rounds.writers)
     unknown = sum(len(writer.unknown) for writer in rounds.writers)
     figure = f"{count} rounds, one owner each; {accepted} writes accepted, none lost, {unknown} whose answer was lost"
-    tell("V12", f"{figure}; {dict(rounds.seen)}", SEED)
+    tell("V12", f"{figure}; {dict(rounds.seen)}", FIXED_SEED)
 
 
 # What a daemon finds at its start

@@ -25,8 +25,8 @@ from tests.e2e.daemon import Client, Daemon
 from tests.files.sandbox import RESOLVERS
 from tests.house import House
 from tests.proof import _path_calls
-from tests.proof._long import SECONDS, Span, long_form, tell
 from tests.proof._traps import REVEALING, SECRET, VICTIMS, Traps
+from tests.proof.figures import SECONDS, Span, long_form, tell
 
 CONFIG = {"daemon.approvals": {"mode": "allow"}, "tools.open_file.enabled": True}
 TOGETHER = 4  # calls in flight at one time, in process

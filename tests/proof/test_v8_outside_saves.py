@@ -22,8 +22,8 @@ from picoclawd.files import commit
 from tests.e2e.daemon import Client, Daemon, RpcError
 from tests.e2e.shared_world import history_of
 from tests.files.conftest import Folder, folder
-from tests.proof._long import SECONDS, SEED, long_form, tell
 from tests.proof.fast_editor import SAVED
+from tests.proof.figures import FIXED_SEED, SECONDS, long_form, tell
 
 __all__ = ["folder"]
 
@@ -67,7 +67,7 @@ def race(
     pause_max_s: float = PAUSE_MAX_S,
 ) -> Race:
     """Let the editor save while `change` is called over and over with a count."""
-    numbers = map(str, (saves, seconds, SEED, pause_max_s))
+    numbers = map(str, (saves, seconds, FIXED_SEED, pause_max_s))
     command = [sys.executable, "-m", "tests.proof.fast_editor", str(path), mode, *numbers]
     path.write_bytes(b"save 0\n")
     found = Race()
@@ -185,7 +185,7 @@ def test_no_save_is_lost_to_a_daemon(tmp_path: Path, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_save_is_lost_for_long(folder: Folder, mode: str) -> None:
     found = race(folder.path / "notes.txt", mode, 10**9, SECONDS / 6, replacing(folder))
-    tell("V8", f"{mode}: {found}", SEED)
+    tell("V8", f"{mode}: {found}", FIXED_SEED)
     assert not found.lost
     check_met(found)
 
@@ -195,6 +195,6 @@ def test_no_save_is_lost_for_long(folder: Folder, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_save_is_lost_to_a_daemon_for_long(tmp_path: Path, mode: str) -> None:
     found = race_a_daemon(tmp_path, mode, 10**9, SECONDS / 6)
-    tell("V8", f"{mode} against a daemon: {found}", SEED)
+    tell("V8", f"{mode} against a daemon: {found}", FIXED_SEED)
     assert not found.lost
     check_met(found)

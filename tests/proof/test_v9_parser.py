@@ -38,8 +38,8 @@ from tests.e2e.daemon import Client, Daemon
 from tests.house import House
 from tests.proof import _hostile_lines
 from tests.proof._hostile_lines import is_answered
-from tests.proof._long import SECONDS, SEED, Span, long_form, tell
 from tests.proof._schema_values import Maker
+from tests.proof.figures import FIXED_SEED, SECONDS, Span, long_form, tell
 
 CONFIG: dict[str, Any] = {"daemon.approvals": {"mode": "allow"}}
 SECRET = "the canary sings outside\n"
@@ -233,20 +233,20 @@ def _object_of(method: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_2000_mutated_lines_are_answered_in_process(tmp_path: Path) -> None:
-    await lines_in_process(tmp_path, lambda sent: sent >= 2_000, SEED)
+    await lines_in_process(tmp_path, lambda sent: sent >= 2_000, FIXED_SEED)
 
 
 def test_2000_mutated_lines_are_answered_by_socket(tmp_path: Path) -> None:
-    lines_by_socket(tmp_path, lambda sent: sent >= 2_000, SEED)
+    lines_by_socket(tmp_path, lambda sent: sent >= 2_000, FIXED_SEED)
 
 
 async def test_600_calls_of_tools_with_parameters_from_their_schemas(tmp_path: Path) -> None:
-    seen = await params_in_process(tmp_path, lambda calls: calls >= 600, SEED)
+    seen = await params_in_process(tmp_path, lambda calls: calls >= 600, FIXED_SEED)
     assert seen["done"] > seen.total() // 20 and seen["invalid_params"] > seen.total() // 20, seen
 
 
 def test_600_calls_of_methods_with_parameters_from_their_schemas(tmp_path: Path) -> None:
-    seen = params_by_socket(tmp_path, lambda calls: calls >= 600, SEED)
+    seen = params_by_socket(tmp_path, lambda calls: calls >= 600, FIXED_SEED)
     assert seen["done"] > seen.total() // 20 and seen["invalid_params"] > seen.total() // 20, seen
 
 
@@ -254,29 +254,29 @@ def test_600_calls_of_methods_with_parameters_from_their_schemas(tmp_path: Path)
 @long_form
 async def test_mutated_lines_are_answered_in_process_for_long(tmp_path: Path) -> None:
     span = Span(SECONDS / 4)
-    sent = await lines_in_process(tmp_path, lambda sent: span.over, SEED)
-    tell("V9", f"{sent} mutated lines in process, each answered as it should be, no bug", SEED)
+    sent = await lines_in_process(tmp_path, lambda sent: span.over, FIXED_SEED)
+    tell("V9", f"{sent} mutated lines in process, each answered as it should be, no bug", FIXED_SEED)
 
 
 @pytest.mark.slow
 @long_form
 def test_mutated_lines_are_answered_by_socket_for_long(tmp_path: Path) -> None:
     span = Span(SECONDS / 4)
-    sent = lines_by_socket(tmp_path, lambda sent: span.over, SEED)
-    tell("V9", f"{sent} mutated lines by socket, each answered as it should be, no bug", SEED)
+    sent = lines_by_socket(tmp_path, lambda sent: span.over, FIXED_SEED)
+    tell("V9", f"{sent} mutated lines by socket, each answered as it should be, no bug", FIXED_SEED)
 
 
 @pytest.mark.slow
 @long_form
 async def test_parameters_from_schemas_for_long(tmp_path: Path) -> None:
     span = Span(SECONDS / 4)
-    seen = await params_in_process(tmp_path, lambda calls: span.over, SEED)
-    tell("V9", f"{seen.total()} calls of tools in process, no bug: {dict(seen.most_common(12))}", SEED)
+    seen = await params_in_process(tmp_path, lambda calls: span.over, FIXED_SEED)
+    tell("V9", f"{seen.total()} calls of tools in process, no bug: {dict(seen.most_common(12))}", FIXED_SEED)
 
 
 @pytest.mark.slow
 @long_form
 def test_parameters_from_schemas_by_socket_for_long(tmp_path: Path) -> None:
     span = Span(SECONDS / 4)
-    seen = params_by_socket(tmp_path, lambda calls: span.over, SEED)
-    tell("V9", f"{seen.total()} calls of methods by socket, no bug: {dict(seen.most_common(12))}", SEED)
+    seen = params_by_socket(tmp_path, lambda calls: span.over, FIXED_SEED)
+    tell("V9", f"{seen.total()} calls of methods by socket, no bug: {dict(seen.most_common(12))}", FIXED_SEED)

@@ -157,6 +157,16 @@ def shuffled(count: int) -> bytes:
     return b"".join(rows)
 
 
+def table_of_pairs(old: list[bytes], new: list[bytes]) -> int:
+    """The length of a longest common subsequence, pair by pair."""
+    row = [0] * (len(new) + 1)
+    for line in old:
+        above, row = row, [0]
+        for column, other in enumerate(new):
+            row.append(above[column] + 1 if line == other else max(above[column + 1], row[column]))
+    return row[-1]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -169,9 +179,13 @@ def shuffled(count: int) -> bytes:
     ],
 )
 def test_no_two_thousand_lines_are_slow(before: bytes, after: bytes) -> None:
-    began = time.perf_counter()
+    """As slow would be a table of all pairs of lines: a tenth of a second for 400 lines, 25 times that for 2,000."""
+    began = time.thread_time()
+    table_of_pairs(before.split(b"\n")[:400], after.split(b"\n")[:400])
+    pairs_s = 25 * (time.thread_time() - began)
+    began = time.thread_time()
     diff = unified("f", before, after)
-    assert time.perf_counter() - began < 5.0
+    assert time.thread_time() - began < pairs_s
     assert patched(before, diff) == after
 
 

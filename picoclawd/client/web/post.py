@@ -135,8 +135,6 @@ class Post:
         return f"Start it again with:  picoclawd serve --workspace {where}"
 
     def _notified(self, message: dict[str, Any]) -> None:
-        if message["method"] == link.LOST:  # the call that finds it out says so
-            return
         params = message.get("params")
         self._note(str(message["method"]), params if isinstance(params, dict) else {})
 
