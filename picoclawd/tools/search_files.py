@@ -116,7 +116,9 @@ async def search_files(call: Call[SearchFilesSettings], params: Params) -> Resul
     place = await call.workspace.finder.place(path)
     wanted = None if params.consistency is UNSET else params.consistency
     form = params.pattern if pattern is None else params.file_glob
-    candidates = await call.workspace.finder.find(place, form, wanted, stop.poll)
+    # The names of links are shown to nobody before they are judged; a search for contents opens what it gets to.
+    judge = pattern is None
+    candidates = await call.workspace.finder.find(place, form, wanted, stop.poll, judge_links=judge)
     if params.order == "modified":
         candidates = await call.workspace.finder.newest_first(candidates, stop.poll)
     if pattern is None:

@@ -52,9 +52,12 @@ class Finder:
         """
         return await self._threads.run(Lane.READ, self._place, path)
 
-    async def find(self, place: Place, form: str, wanted: Consistency | None, poll: Poll) -> Candidates:
+    async def find(
+        self, place: Place, form: str, wanted: Consistency | None, poll: Poll, *, judge_links: bool = True
+    ) -> Candidates:
         """The files below `place` that a name form selects; the file that was named, whatever its name is.
 
+        Without `judge_links` every link of the workspace is among them, for who opens them as he gets there.
         `wanted` None is `verified` in a scope of at most verify_files_max files, else `watched`. A poll that raises
         OutOfTimeError leaves what was found so far.
 
@@ -70,7 +73,9 @@ class Finder:
                 return Candidates(place, [], "verified", complete=False)
             if known is not None:
                 key: object = (place.directory, form, known.names.generation)
-                files, key = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names, key)
+                files, key = await self._threads.run(
+                    Lane.INDEX, self._selected, place, chosen, known.names, key, judge_links
+                )
                 return Candidates(place, files, known.consistency, known.names.skipped, known.degraded, key=key)
         return await self._threads.run(Lane.SCAN, self._walked, place, chosen, poll)
 
@@ -127,12 +132,16 @@ class Finder:
         directory, name = paths.split(real)
         return Place(directory, b"", inside=False, file=name)
 
-    def _selected(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> tuple[list[bytes], object]:
-        """The files that the form selects, and the links that may be read, and a key for both."""
+    def _selected(
+        self, place: Place, chosen: "_Chosen", names: Names, key: object, judge_links: bool
+    ) -> tuple[list[bytes], object]:
+        """The files that the form selects, and the links, of which those that may be read, and a key for both."""
         files = self._once(key, lambda: chosen.of(names.files, place.directory))
         if not names.links.count:
             return files, key
-        links = tuple(link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link))
+        links = tuple(chosen.of(names.links, place.directory))
+        if judge_links:
+            links = tuple(link for link in links if self.may_follow(place, link))
         return self._once((key, links), lambda: _with_links(files, links)), (key, links)
 
     def _once(self, key: object, select: Callable[[], list[bytes]]) -> list[bytes]:

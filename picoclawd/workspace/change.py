@@ -117,6 +117,7 @@ class Changer:
         self._confirmations = confirmations
         self._announcer = announcer
         self._editors = editors
+        self._closer = closing.Closer()
         self.new_file_mode = new_file_mode
         self.closing = False
 
@@ -201,7 +202,7 @@ class Changer:
                     return self._commit(request, place, fd, compute, granted)
                 finally:
                     if fd is not None:
-                        closing.close(fd)
+                        self._closer.close(fd)
 
     def _into_new_directory(
         self, request: Request, foreseen: Foreseen, compute: Compute, granted: Granted | None
