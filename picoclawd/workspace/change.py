@@ -188,7 +188,7 @@ class Changer:
     ) -> Changed | Question | None:
         """Everything that happens under the lock; a question where a person must be asked first, and None where the
         path no longer leads to what is locked. What fails here before `_apply` has changed nothing."""
-        with reported(request.verb, request.path.given):
+        with reported(request.verb, request.path.given), self._journal.coming():
             found = self._find(request)
             if isinstance(found, Foreseen):
                 if _new_directory_key(found) != key:
