@@ -103,7 +103,7 @@ class Changer:
         locks: LockTable,
         threads: Threads,
         new_file_mode: int | None,
-        noted: Callable[[bytes], None],
+        noted: Callable[[bytes, bool], None],
         journal: Journal,
         confirmations: Confirmations,
         announcer: Announcer,
@@ -232,10 +232,13 @@ class Changer:
         if question is not None:
             return question
         approval = None if granted is None else granted.request_id
+        is_file = False
         try:
-            return self._apply(request, place, old, plan, approval)
+            changed = self._apply(request, place, old, plan, approval)
+            is_file = changed.action != "removed"
+            return changed
         finally:
-            self._noted(place.real)  # also after a failure: its outcome may be unknown
+            self._noted(place.real, is_file)  # also after a failure: its outcome may be unknown
 
     def _plan(self, request: Request, old: Old, compute: Compute) -> Plan:
         _check_match(request, old)

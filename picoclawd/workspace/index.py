@@ -142,14 +142,15 @@ class Index:
         state = self.watcher.state
         return known if known is None or state.state != "degraded" else replace(known, degraded=state.reason)
 
-    def noted(self, real: bytes) -> None:
-        """Take in our own write at an absolute path, before it is acknowledged. Blocking, 20 us; never fails."""
+    def noted(self, real: bytes, is_file: bool) -> None:
+        """Take in our own write at an absolute path, where a regular file `is_file` known to be now, before the write
+        is acknowledged. Blocking, 20 us; never fails."""
         relative = paths.below(real, self._rooted.workspace)
         if not relative:
             return
         self.contents.forget(relative)
         try:
-            self.tree.noted(relative)
+            self.tree.noted(relative, is_file=is_file)
         except (Fault, OSError):  # the write itself stands
             self._in_doubt = True
 
