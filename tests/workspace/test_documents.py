@@ -118,11 +118,12 @@ async def test_a_worker_that_dies_midway_names_the_cause(house: House, number: s
     assert words in caught.value.message
 
 
+HANGS = "os.close(os.open(f'{where}/pid-{os.getpid()}', os.O_CREAT | os.O_WRONLY)); time.sleep(60)"
 DEATHS = {  # what a document does to its process: what is said of it
     "os.kill(os.getpid(), signal.SIGSEGV)": "unsupported_format",
-    "resource.setrlimit(resource.RLIMIT_CPU, (1, 2))\nwhile True: pass": "too_large",
+    "os.kill(os.getpid(), signal.SIGXCPU)": "too_large",
     "kept = bytearray(700 << 20)": "too_large",
-    "time.sleep(60)": "timeout",
+    HANGS: "timeout",
     "while os.write(1, b' ' * 65536): pass": "too_large",
     "os.write(1, b'{}'); os._exit(0)": "unsupported_format",
     "os.write(1, b'[' * 100_000); os._exit(0)": "unsupported_format",
@@ -132,33 +133,25 @@ DEATHS = {  # what a document does to its process: what is said of it
 
 
 async def test_a_hostile_document_costs_its_own_answer_only(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every kind of death among good documents, in one call, and again in reverse order."""
-    monkeypatch.setattr(documents, "_BOUNDS", Bounds(5.0, 1_000_000, {}))
+    """Every kind of death among good documents, in one call; the deadline is what a busy machine needs to start."""
+    monkeypatch.setattr(documents, "_BOUNDS", Bounds(10.0, 1_000_000, {}))
     ours = Shop(house)
     expected: dict[str, str] = {}
     for number, (code, slug) in enumerate(DEATHS.items()):
-        ours.write(f"{number}.csv", code)
+        ours.write(f"{number}.csv", f"where = {str(house.root)!r}\n{code}")
         ours.write(f"good {number}.csv", f"told = 'well {number}'")
         expected |= {f"{number}.csv": slug, f"good {number}.csv": f"well {number}"}
-    for names in (list(expected), list(reversed(expected))):
-        found: dict[str, str] = {}
+    found: dict[str, str] = {}
 
-        async def read(name: str, crew: Crew, found: dict[str, str] = found) -> None:
-            found[name] = await ours.told(name, crew)
+    async def read(name: str, crew: Crew) -> None:
+        found[name] = await ours.told(name, crew)
 
-        async with ours.documents.crew() as crew, trio.open_nursery() as nursery:
-            for name in names:
-                nursery.start_soon(read, name, crew)
-        assert found == expected
-
-
-async def test_a_document_that_hangs_ends_with_its_worker(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "_BOUNDS", Bounds(2.0, 1_000_000, {}))
-    with pytest.raises(Fault) as caught:
-        await shop(house, doing.begun(house.root / "pid-") + "time.sleep(60)").read()
-    assert caught.value.slug is Slug.TIMEOUT
-    (pid,) = pids(house)
-    await until_gone([pid])
+    async with ours.documents.crew() as crew, trio.open_nursery() as nursery:
+        for name in expected:
+            nursery.start_soon(read, name, crew)
+    assert found == expected
+    (hanging,) = pids(house)
+    await until_gone([hanging])
 
 
 async def test_a_call_that_is_cancelled_takes_its_processes_along(house: House) -> None:
