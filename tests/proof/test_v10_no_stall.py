@@ -150,15 +150,16 @@ def crowd(tmp_path: Path, seconds: float) -> str:
         while descriptors(daemon) > before + 1:  # SQLite opens one more when it likes
             assert time.monotonic() < deadline, "the crowd has left descriptors behind"
             time.sleep(0.05)
-        after = at_work(daemon, 0.5)
+        after = at_work(daemon, 1.0)
         peak = status_of(daemon, "VmHWM")
         assert "Traceback" not in daemon.log()
-    within = max(WITHIN_S, WITHIN_TIMES * alone.quantile(0.99))
-    search_within = max(WITHIN_S, SEARCH_TIMES * alone.quantile(0.99, SEARCH))
+    # The machine may have become busier meanwhile: so what they waited for afterwards counts, too.
+    within = max(WITHIN_S, WITHIN_TIMES * max(alone.quantile(0.99), after.quantile(0.99)))
+    search_within = max(WITHIN_S, SEARCH_TIMES * max(alone.quantile(0.99, SEARCH), after.quantile(0.99, SEARCH)))
     figure = f"alone: {alone}; beside {CROWD}: {beside}; peak memory {peak >> 20} MiB; the crowd: {told}"
     assert beside.quantile(0.99) < within, figure
     assert beside.quantile(0.99, SEARCH) < search_within, figure
-    assert after.quantile(0.99) < within, figure
+    assert after.quantile(0.99) < max(WITHIN_S, WITHIN_TIMES * alone.quantile(0.99)), figure
     assert peak < MEMORY_MAX_BYTES, figure
     assert told["sent"] > 10 << 20 and told["received"] > 1 << 20, f"that was no crowd: {figure}"
     return figure
