@@ -84,8 +84,8 @@ class Soak:
         return (
             f"{done['calls']} calls and {done['refusals']} refusals as expected, "
             f"{done['searches out of time']} searches that ran out of their time and were made again, "
-            f"{done['outside changes']} changes from outside, {share:.2f} of a core; memory over {len(self.samples)} rests in {seconds:.0f} s "
-            f"after the warm-up: {memory}; at each rest {sum(held.descriptors.values())} descriptors, {held.threads} "
+            f"{done['outside changes']} changes from outside, {share:.2f} of a core; memory over {len(self.samples)} rests in "
+            f"{seconds:.0f} s after the warm-up: {memory}; at each rest {sum(held.descriptors.values())} descriptors, {held.threads} "
             f"threads, {held.children}, no temporary file, lock or open intent; history's descriptors {last.history}"
         )
 
