@@ -6,88 +6,13 @@ Whether an answer is right in every detail is for the tools' own tests; here it 
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.e2e.daemon import Client, Daemon, RpcError
+from tests.e2e.daemon import Client, RpcError
+from tests.proof.soak_agent import DENIED, TIMEOUT_S, UNANSWERED, Agent
 
-DENIED, UNANSWERED = "denied", "unanswered"  # what a person says no or nothing to has this in its name
-TIMEOUT_S = 120.0  # of one call, on a machine that has a lot to do
 _LINES = "".join(f"line {number}\n" for number in range(30))
-
-
-class Agent:
-    """One client with a directory of its own; `step` is called before each call, `done` counts them."""
-
-    def __init__(self, daemon: Daemon, name: str, step: Callable[[], None], done: Counter[str]) -> None:
-        self.daemon = daemon
-        self.name = name
-        self._step = step
-        self._done = done
-        self._count = 0
-        self.client = self.connect()
-        (daemon.root / name).mkdir(exist_ok=True)
-
-    def close(self) -> None:
-        """Leave."""
-        self.client.close()
-
-    def connect(self) -> Client:
-        """A further connection, which its user closes."""
-        return Client(self.daemon.agent_socket, TIMEOUT_S)
-
-    def fresh(self, suffix: str = ".txt") -> str:
-        """A name that nothing ever had, in this agent's directory."""
-        self._count += 1
-        return f"{self.name}/{self.name}-{self._count}{suffix}"
-
-    def on_disk(self, path: str) -> Path:
-        """Where that is."""
-        return self.daemon.root / path
-
-    def ok(self, method: str, **params: Any) -> dict[str, Any]:
-        """A call that must succeed."""
-        self._step()
-        answer = self.client.call(method, **params)
-        self._done["calls"] += 1
-        return answer
-
-    def data(self, method: str, **params: Any) -> dict[str, Any]:
-        """The data of a tool's call that must succeed."""
-        data = self.ok(method, **params)["data"]
-        assert isinstance(data, dict)
-        return data
-
-    def complete(self, method: str, **params: Any) -> dict[str, Any]:
-        """The data of a search; one that ran out of its time says so, and is made again."""
-        end = time.monotonic() + TIMEOUT_S
-        while not (data := self.data(method, **params))["complete"]:
-            assert time.monotonic() < end, f"{method} does not come to its end: {data}"
-            self._done["searches out of time"] += 1
-        return data
-
-    def refused(self, slug: str, method: str, **params: Any) -> RpcError:
-        """A call that must be refused with this slug."""
-        self._step()
-        error = self.client.error(method, **params)
-        assert error.slug == slug, f"{method}: {slug} was expected, not {error}"
-        self._done["refusals"] += 1
-        return error
-
-    def started(self, client: Client, method: str, **params: Any) -> int:
-        """A call that is not waited for."""
-        self._step()
-        return client.start(method, params)
-
-    def until_asked(self, path: str) -> None:
-        """Wait until a person sees the request about a path."""
-        end = time.monotonic() + TIMEOUT_S
-        with Client(self.daemon.operator_socket, TIMEOUT_S) as operator:
-            while not any(row["path"].endswith(path) for row in operator.call("approvals.list")["pending"]):
-                assert time.monotonic() < end, f"nobody is asked about {path}"
-                time.sleep(0.01)
 
 
 def write(agent: Agent) -> None:
@@ -161,7 +86,7 @@ def search(agent: Agent) -> None:
     assert len(found["results"]) == 60, found
     found = agent.complete("search_files", pattern="line 0 of file 77$", context=2)
     assert len(found["results"]) == 1, found
-    counted = agent.data(
+    counted = agent.complete(
         "search_files", pattern="landmark", path="tree/t0", output_mode="count", order="modified", limit=99
     )
     landmarks = sum(5 + number % 40 for number in range(0, 3000, 50))
@@ -206,6 +131,10 @@ def read_many(agent: Agent) -> None:
     names = ("tree/t7/u7/f77.txt", "table.csv", "letter.docx", "dot.png", "gone.txt")
     paths = [name if "/" in name else f"standing/{name}" for name in names]
     files = agent.data("read_files", files=[{"path": path} for path in paths])["files"]
+    end = time.monotonic() + TIMEOUT_S
+    while any(file["error"] and file["error"]["retryable"] for file in files):  # a worker that ran out of its time
+        assert time.monotonic() < end, files
+        files = agent.data("read_files", files=[{"path": path} for path in paths])["files"]
     assert [file["format"] for file in files] == ["text", "csv", "docx", "png", None], files
     assert [bool(file["error"]) for file in files] == [False] * 4 + [True], files
     around = agent.ok("read_files", files=[{"path": "standing/wide.txt", "around": [5, 300], "context": 1}])
@@ -376,7 +305,7 @@ def mistakes(agent: Agent) -> None:
 
 def open_for_person(agent: Agent) -> None:
     """open_file, of a file and, after a question, of a URL."""
-    assert agent.data("open_file", path="standing/table.csv")["finished"] is True
+    assert agent.data("open_file", path="standing/table.csv")["opener"] == "xdg-open"
     assert agent.data("open_file", url=f"https://example.org/{agent.fresh()}")["opener"] == "xdg-open"
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from tests.documents import made
 from tests.e2e.daemon import Client, Daemon, RpcError
-from tests.proof.soak_calls import DENIED, SCENES, TIMEOUT_S, UNANSWERED, Agent
+from tests.proof.soak_agent import DENIED, TIMEOUT_S, UNANSWERED, Agent
+from tests.proof.soak_calls import SCENES
 
 AGENTS = 4
 OUTSIDE_PER_S = 5.0

@@ -84,9 +84,10 @@ class Soak:
         return (
             f"{done['calls']} calls and {done['refusals']} refusals as expected, "
             f"{done['searches out of time']} searches that ran out of their time and were made again, "
-            f"{done['outside changes']} changes from outside, {share:.2f} of a core; memory over {len(self.samples)} rests in "
-            f"{seconds:.0f} s after the warm-up: {memory}; at each rest {sum(held.descriptors.values())} descriptors, {held.threads} "
-            f"threads, {held.children}, no temporary file, lock or open intent; history's descriptors {last.history}"
+            f"{done['outside changes']} changes from outside, {share:.2f} of a core; "
+            f"memory over {len(self.samples)} rests in {seconds:.0f} s after the warm-up: {memory}; "
+            f"at each rest {sum(held.descriptors.values())} descriptors, {held.threads} threads, {held.children}, "
+            f"no temporary file, lock or open intent; history's descriptors {last.history}"
         )
 
 
