@@ -95,7 +95,10 @@ class Place(Held):
         return directory.st_dev, directory.st_ino, self.name
 
     def still_there(self) -> bool:
-        """Tell whether the directory still is where it was resolved, neither moved nor removed since."""
+        """Tell whether the directory still is where it was resolved, neither moved nor removed since.
+
+        Raises: OSError where the system does not tell.
+        """
         return os.fstat(self.fd).st_nlink > 0 and linux.fd_path(self.fd) == paths.split(self.real)[0]
 
 

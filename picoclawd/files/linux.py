@@ -38,6 +38,10 @@ PROC_SUPER_MAGIC = 0x9FA0  # statfs(2)
 _STATFS_MAX_BYTES = 256  # struct statfs is 120 bytes on 64-bit Linux; room for those that differ
 
 
+class PathUntold(OSError):
+    """The kernel gives no account of a descriptor. Its errno says nothing of any path that a caller named."""
+
+
 class _OpenHow(ctypes.Structure):
     """`struct open_how` of openat2(2)."""
 
@@ -102,15 +106,29 @@ def link_fd(fd: int, dir_fd: int, name: bytes) -> None:
     os.link(b"/proc/self/fd/%d" % fd, name, src_dir_fd=fd, dst_dir_fd=dir_fd, follow_symlinks=True)
 
 
-def fd_path(fd: int) -> bytes | None:
-    """Tell the present absolute path of what `fd` holds, or None where it has none (a pipe, an unreachable mount).
+def reopen(fd: int, flags: int) -> int:
+    """Open what `fd` (also O_PATH) holds once more: no name is looked up. O_CLOEXEC is the caller's to add.
 
-    Of an unlinked file it is the path that it last had.
+    Raises: OSError as open(2) would; PathUntold where there is no such descriptor, or /proc is not mounted.
+    """
+    try:
+        return os.open(b"/proc/self/fd/%d" % fd, flags)
+    except FileNotFoundError as exc:  # what `fd` holds is there, also unlinked
+        raise PathUntold(exc.errno, exc.strerror) from exc
+
+
+def fd_path(fd: int) -> bytes | None:
+    """Tell the present absolute path of what `fd` holds, or None where it has none that the kernel can write: a pipe,
+    an unreachable mount, one that is too long.
+
+    Of an unlinked file it is the path that it last had. Raises: PathUntold, also where /proc is not mounted.
     """
     try:
         path = os.readlink(b"/proc/self/fd/%d" % fd)
-    except OSError:
-        return None
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG:
+            return None
+        raise PathUntold(exc.errno, exc.strerror) from exc
     if not path.startswith(b"/"):
         return None
     return path[: -len(_DELETED)] if path.endswith(_DELETED) and _is_unlinked(fd, path) else path

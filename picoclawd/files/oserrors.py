@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from picoclawd.errors import Fault, Slug
+from picoclawd.files import linux
 
 # errno: slug, what happened, what to do next.
 _TABLE: dict[int, tuple[Slug, str, str]] = {
@@ -37,6 +38,12 @@ _TABLE: dict[int, tuple[Slug, str, str]] = {
     errno.EMLINK: (Slug.IO_ERROR, "the file has too many hard links", "Use another file."),
     errno.EOPNOTSUPP: (Slug.IO_ERROR, "the file system does not offer this operation", "Use another directory."),
 }
+# Whatever the errno: it is of the kernel's account of our descriptors, not of the caller's path.
+_UNTOLD = (
+    Slug.IO_ERROR,
+    "the system gives no account of what was opened",
+    "That is in /proc/self/fd: see that /proc is mounted and can be read, then repeat the call.",
+)
 
 
 def as_fault(exc: OSError, action: str, given: str, *, thing: str = "file", **data: Any) -> Fault:
@@ -47,7 +54,9 @@ def as_fault(exc: OSError, action: str, given: str, *, thing: str = "file", **da
     """
     code = exc.errno or errno.EIO
     slug, what, advice = _TABLE.get(code, (Slug.IO_ERROR, os.strerror(code).lower(), "Repeat the call."))
-    if code == errno.ENOENT:
+    if isinstance(exc, linux.PathUntold):
+        slug, what, advice = _UNTOLD
+    elif code == errno.ENOENT:
         what = f"{thing} not found"
     message = f"failed to {action} {thing}: {what} ({given}). {advice}"
     return Fault(slug, message, errno_name=errno.errorcode.get(code, str(code)), **data)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import closing, stamps
+from picoclawd.files import closing, linux, stamps
 from picoclawd.files.readback import holds_exactly
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Target, changed_meanwhile
@@ -30,7 +30,7 @@ def opened(target: Target, expected: Stamp, flags: int) -> Iterator[int]:
     try:
         if not stamps.same_content(stamps.of(os.fstat(pin)), expected):
             raise changed_meanwhile(target, "was changed by another program")
-        fd = os.open(b"/proc/self/fd/%d" % pin, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = linux.reopen(pin, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
         closing.close(pin)
     try:

@@ -209,7 +209,7 @@ def _reopen(fd: int, flags: int) -> int:
         if flags & os.O_DIRECTORY and not stat.S_ISDIR(os.fstat(fd).st_mode):
             raise _os_error(errno.ENOTDIR)
         return os.dup(fd)
-    return os.open(b"/proc/self/fd/%d" % fd, flags & ~os.O_NOFOLLOW)
+    return linux.reopen(fd, flags & ~os.O_NOFOLLOW)
 
 
 def _os_error(code: int) -> OSError:

@@ -14,16 +14,14 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import closing, linux, paths, placing
+from picoclawd.files import closing, linux, paths, placing, root
 from picoclawd.files.handles import Foreseen, Held, OpenDirectory, OpenFile, Place, kind_of
 from picoclawd.files.oserrors import as_fault
 from picoclawd.files.paths import Roots, WsPath
 from picoclawd.files.placing import Base, Spot
 from picoclawd.files.policy import Access, Allow, Ask, Policy, Refuse, strictest
 from picoclawd.files.resolve import Escape, ResolverKind, best_resolver
-from picoclawd.text import display
 
-_ROOT_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO without a writer must not hang us; O_NOCTTY: a terminal must not become ours.
 _FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _AT_HAND = linux.RESOLVE_BENEATH | linux.RESOLVE_NO_MAGICLINKS | linux.RESOLVE_CACHED
@@ -81,8 +79,8 @@ class Rooted:
     ) -> None:
         self.workspace = workspace
         self.policy = policy
-        self._root_fd = _open_root(workspace)
-        self._slash_fd = os.open(b"/", _ROOT_FLAGS)
+        self._root_fd = root.open_root(workspace)
+        self._slash_fd = os.open(b"/", root.FLAGS)
         kind = resolver or best_resolver(self._root_fd)
         self._inside = Base(self._root_fd, kind(aliases))
         self._outside = Base(self._slash_fd, kind(()))
@@ -146,7 +144,7 @@ class Rooted:
             return None
         parent, name = paths.split(path.relative)
         try:
-            fd = linux.openat2(self._root_fd, parent or b".", _ROOT_FLAGS, 0, _AT_HAND)
+            fd = linux.openat2(self._root_fd, parent or b".", root.FLAGS, 0, _AT_HAND)
         except OSError:
             return None
         try:
@@ -208,10 +206,9 @@ class Rooted:
     def check_root(self) -> None:
         """Check that the workspace still is the directory that was opened at start.
 
-        Raises: root_gone once it was moved, removed or replaced.
+        Raises: root_gone once it was moved, removed or replaced; io_error where the system does not tell.
         """
-        if os.fstat(self._root_fd).st_nlink == 0 or linux.fd_path(self._root_fd) != self.workspace:
-            raise _root_gone(self.workspace)
+        root.check(self._root_fd, self.workspace)
 
     def _open(self, request: _Request, flags: int) -> tuple[int, os.stat_result, bytes, Allow | Ask]:
         """Give descriptor, stat, real path and verdict of what was asked for, or raise with nothing left open.
@@ -234,7 +231,7 @@ class Rooted:
     def _look_at(self, request: _Request, fd: int) -> tuple[bytes, Allow | Ask, os.stat_result]:
         """Real path, verdict and stat of what was opened; where it raises, `fd` is closed."""
         try:
-            real, verdict = self._judge_real(request, linux.fd_path(fd))
+            real, verdict = self._judge_real(request, _real_of(request, fd))
             found = os.fstat(fd)
             _check_kind(request, found.st_mode)
         except BaseException:
@@ -264,10 +261,10 @@ class Rooted:
         except OSError as exc:
             raise self._outside_fault(request, target, exc) from exc
         with Held(seen_fd):
-            self._judge_real(request, linux.fd_path(seen_fd))
+            self._judge_real(request, _real_of(request, seen_fd))
             _check_kind(request, os.fstat(seen_fd).st_mode)
             try:
-                return os.open(b"/proc/self/fd/%d" % seen_fd, flags), verdict
+                return linux.reopen(seen_fd, flags), verdict
             except OSError as exc:
                 raise request.fault(exc) from exc
 
@@ -356,21 +353,11 @@ def _holds_link(absolute: bytes) -> bool:
     return any(os.path.islink(b"/".join(parts[:length])) for length in range(2, len(parts) + 1))
 
 
-def _open_root(workspace: bytes) -> int:
+def _real_of(request: _Request, fd: int) -> bytes | None:
     try:
-        fd = os.open(workspace, _ROOT_FLAGS)
+        return linux.fd_path(fd)
     except OSError as exc:
-        raise _root_gone(workspace) from exc
-    if linux.fd_path(fd) == workspace:
-        return fd
-    closing.close(fd)
-    raise _root_gone(workspace)
-
-
-def _root_gone(workspace: bytes) -> Fault:
-    shown = display.name(workspace)
-    message = f"the workspace {shown} was moved, removed or replaced: put it back, or restart picoclawd on another one"
-    return Fault(Slug.ROOT_GONE, message)
+        raise request.fault(exc) from exc
 
 
 def _check_kind(request: _Request, mode: int) -> None:

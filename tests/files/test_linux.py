@@ -139,7 +139,8 @@ def test_what_has_no_path_gives_none() -> None:
     assert linux.fd_path(reader) is None
     os.close(reader)
     os.close(writer)
-    assert linux.fd_path(reader) is None
+    with pytest.raises(linux.PathUntold, match="No such file"):
+        linux.fd_path(reader)
 
 
 def test_the_file_system_of_proc_is_known(directory: int) -> None:

@@ -1,5 +1,6 @@
 """What is opened, what is refused, and in which words: one table for both resolvers, then the single rules."""
 
+import errno
 import os
 import re
 import socket
@@ -684,3 +685,59 @@ def test_a_link_to_what_is_refused_stays_refused(tmp_path: Path) -> None:
         with pytest.raises(Fault) as caught:
             rooted.open_file(path)
     assert caught.value.slug is Slug.PROTECTED_PATH
+
+
+@both_resolvers
+@pytest.mark.parametrize("error", ["EIO", "EACCES", "ENOENT"])
+def test_a_descriptor_whose_path_is_not_told_is_no_fault_of_the_callers_path(
+    sandbox: Sandbox, injected: Injected, kind: ResolverKind, error: str
+) -> None:
+    """It was called a path that is too long, a workspace that was moved, or a link that leads outside."""
+    ok, made, linked = (sandbox.path(given) for given in ("ok.txt", "none/new.txt", "in_abs"))
+    outside = sandbox.path("{T}/media/a.txt")
+    rules = PathRules(sandbox.ws, restrict=False)
+    with sandbox.rooted(kind, rules) as rooted:
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: rooted.open_file(ok),
+            lambda: rooted.open_at_hand(ok),
+            lambda: rooted.open_file(linked),
+            lambda: rooted.open_file(outside),
+            lambda: rooted.open_directory(sandbox.path("sub")),
+            lambda: rooted.place(ok),
+            lambda: rooted.place(made, make_parents=True),
+            lambda: rooted.foresee(made),
+            lambda: rooted.entry(ok),
+            rooted.check_root,
+        )
+        for call in calls:
+            with no_leaks(), injected(f"readlink:error={error}"), pytest.raises(Fault) as fault:
+                call()
+            assert (slug_of(fault), fault.value.data["errno_name"]) == (Slug.IO_ERROR, error)
+            assert "/proc" in fault.value.message and "not found" not in fault.value.message
+
+
+def test_what_cannot_be_opened_once_more_without_proc_is_not_called_missing(
+    sandbox: Sandbox, injected: Injected
+) -> None:
+    """openat2 sees it, then openat opens what was seen."""
+    path = sandbox.path("{T}/media/a.txt")
+    with sandbox.rooted(Openat2Resolver, PathRules(sandbox.ws, restrict=False)) as rooted, no_leaks():
+        with injected("openat:error=ENOENT"), pytest.raises(Fault) as fault:
+            rooted.open_file(path)
+    assert (slug_of(fault), fault.value.data["errno_name"]) == (Slug.IO_ERROR, "ENOENT")
+
+
+def test_a_place_whose_path_is_not_told_is_not_called_moved(sandbox: Sandbox, injected: Injected) -> None:
+    with sandbox.rooted() as rooted, rooted.place(sandbox.path("ok.txt")) as place:
+        with injected("readlink:error=EIO"), pytest.raises(OSError) as error:
+            place.still_there()
+        assert error.value.errno == errno.EIO
+        assert place.still_there()
+
+
+def test_a_workspace_whose_path_is_not_told_at_the_start_is_not_called_moved(
+    sandbox: Sandbox, injected: Injected
+) -> None:
+    with no_leaks(), injected("readlink:error=EIO"), pytest.raises(Fault) as fault:
+        Rooted(sandbox.ws, Policy(PathRules(sandbox.ws)))
+    assert slug_of(fault) is Slug.IO_ERROR

@@ -37,7 +37,7 @@ def faults_of(spot: Spot, answered: Answered, call: str, code: int) -> list[str]
     case = spot.case
     wrong = _outcome_wrong(case, answered)
     wrong += _told_wrong(case, answered)
-    wrong += _slug_wrong(answered, code)
+    wrong += _slug_wrong(answered, call, code)
     if answered.next != "ok" and call != "close":  # the new file is then still open for writing
         wrong.append(f"it does not go on: {answered.next}")
     if answered.leaked and call != "close":  # a close that was not made leaves its descriptor open
@@ -78,11 +78,14 @@ def _told_wrong(case: Case, answered: Answered) -> list[str]:
     return [f"the file is {state}, and outcome.get says {answered.told} (the call: {answered.slug})"]
 
 
-def _slug_wrong(answered: Answered, code: int) -> list[str]:
+def _slug_wrong(answered: Answered, call: str, code: int) -> list[str]:
     if answered.slug is None:
         return []
     if answered.slug == "internal_error":
         return [f"a bug: {answered.message}"]
+    # readlink is of /proc/self/fd, and nothing that is wrong there is wrong with the caller's path.
+    if call == "readlink" and answered.slug not in ("io_error", "history_unavailable"):
+        return [f"it says {answered.slug}: {answered.message}"]
     if code == errno.EIO and answered.slug == "io_error" and "EIO" not in answered.data:
         return [f"the errno is not told: {answered.message} {answered.data}"]
     return []

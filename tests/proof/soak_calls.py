@@ -6,80 +6,13 @@ Whether an answer is right in every detail is for the tools' own tests; here it 
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.e2e.daemon import Client, Daemon, RpcError
+from tests.e2e.daemon import Client, RpcError
+from tests.proof.soak_agent import DENIED, TIMEOUT_S, UNANSWERED, Agent
 
-DENIED, UNANSWERED = "denied", "unanswered"  # what a person says no or nothing to has this in its name
-_TIMEOUT_S = 60.0
 _LINES = "".join(f"line {number}\n" for number in range(30))
-
-
-class Agent:
-    """One client with a directory of its own; `step` is called before each call, `done` counts them."""
-
-    def __init__(self, daemon: Daemon, name: str, step: Callable[[], None], done: Counter[str]) -> None:
-        self.daemon = daemon
-        self.name = name
-        self._step = step
-        self._done = done
-        self._count = 0
-        self.client = self.connect()
-        (daemon.root / name).mkdir(exist_ok=True)
-
-    def close(self) -> None:
-        """Leave."""
-        self.client.close()
-
-    def connect(self) -> Client:
-        """A further connection, which its user closes."""
-        return Client(self.daemon.agent_socket, _TIMEOUT_S)
-
-    def fresh(self, suffix: str = ".txt") -> str:
-        """A name that nothing ever had, in this agent's directory."""
-        self._count += 1
-        return f"{self.name}/{self.name}-{self._count}{suffix}"
-
-    def on_disk(self, path: str) -> Path:
-        """Where that is."""
-        return self.daemon.root / path
-
-    def ok(self, method: str, **params: Any) -> dict[str, Any]:
-        """A call that must succeed."""
-        self._step()
-        answer = self.client.call(method, **params)
-        self._done["calls"] += 1
-        return answer
-
-    def data(self, method: str, **params: Any) -> dict[str, Any]:
-        """The data of a tool's call that must succeed."""
-        data = self.ok(method, **params)["data"]
-        assert isinstance(data, dict)
-        return data
-
-    def refused(self, slug: str, method: str, **params: Any) -> RpcError:
-        """A call that must be refused with this slug."""
-        self._step()
-        error = self.client.error(method, **params)
-        assert error.slug == slug, f"{method}: {slug} was expected, not {error}"
-        self._done["refusals"] += 1
-        return error
-
-    def started(self, client: Client, method: str, **params: Any) -> int:
-        """A call that is not waited for."""
-        self._step()
-        return client.start(method, params)
-
-    def until_asked(self, path: str) -> None:
-        """Wait until a person sees the request about a path."""
-        end = time.monotonic() + _TIMEOUT_S
-        with Client(self.daemon.operator_socket, _TIMEOUT_S) as operator:
-            while not any(row["path"].endswith(path) for row in operator.call("approvals.list")["pending"]):
-                assert time.monotonic() < end, f"nobody is asked about {path}"
-                time.sleep(0.01)
 
 
 def write(agent: Agent) -> None:
@@ -149,17 +82,19 @@ def look_around(agent: Agent) -> None:
 
 def search(agent: Agent) -> None:
     """search_files, contents and names, in its ways to tell."""
-    found = agent.data("search_files", pattern="^landmark line 0 ", path="tree", limit=200)
-    assert len(found["results"]) == 60 and found["complete"], found
-    assert len(agent.data("search_files", pattern="line 0 of file 77$", context=2)["results"]) == 1
-    counted = agent.data(
+    found = agent.complete("search_files", pattern="^landmark line 0 ", path="tree", limit=200)
+    assert len(found["results"]) == 60, found
+    found = agent.complete("search_files", pattern="line 0 of file 77$", context=2)
+    assert len(found["results"]) == 1, found
+    counted = agent.complete(
         "search_files", pattern="landmark", path="tree/t0", output_mode="count", order="modified", limit=99
     )
-    assert sum(row["count"] for row in counted["results"]) == sum(5 + number % 40 for number in range(0, 3000, 50))
-    named = agent.data("search_files", pattern="f77.txt", target="files", consistency="watched")
-    assert [row["path"] for row in named["results"]] == ["tree/t7/u7/f77.txt"]
-    only = agent.data("search_files", pattern="line 1 ", file_glob="f1?.txt", output_mode="files_only", path="tree")
-    assert len(only["results"]) == 10
+    landmarks = sum(5 + number % 40 for number in range(0, 3000, 50))
+    assert sum(row["count"] for row in counted["results"]) == landmarks, counted
+    named = agent.complete("search_files", pattern="f77.txt", target="files", consistency="watched")
+    assert [row["path"] for row in named["results"]] == ["tree/t7/u7/f77.txt"], named
+    only = agent.complete("search_files", pattern="line 1 ", file_glob="f1?.txt", output_mode="files_only", path="tree")
+    assert len(only["results"]) == 10, only
     agent.refused("invalid_params", "search_files", pattern="(")
 
 
@@ -169,23 +104,24 @@ def own_word(agent: Agent) -> None:
     word = path.rsplit("/", 1)[1].replace(".txt", "-word")
     agent.ok("write_file", path=path, content=f"here is {word}\n")
     for consistency in ("verified", "watched"):
-        found = agent.data("search_files", pattern=word, consistency=consistency)["results"]
+        found = agent.complete("search_files", pattern=word, consistency=consistency)["results"]
         assert [row["path"] for row in found] == [path], found
     agent.on_disk(path).unlink()
-    assert agent.data("search_files", pattern=word)["results"] == []
+    assert agent.complete("search_files", pattern=word)["results"] == []
 
 
 def find(agent: Agent) -> None:
     """find_files in its three modes, and a page after the first."""
-    listed = agent.data("find_files", queries=[{"dir": "standing"}])
+    listed = agent.complete("find_files", queries=[{"dir": "standing"}])
     assert (listed["mode"], listed["total"]) == ("list", 4)
-    assert agent.data("find_files", queries=[{"dir": "tree", "pattern": "f12*.txt"}])["total"] == 111
+    named = agent.complete("find_files", queries=[{"dir": "tree", "pattern": "f12*.txt"}])
+    assert named["total"] == 111, named
     query = {"dir": "tree", "pattern": "landmark", "file_pattern": "*.txt"}
-    first = agent.data("find_files", queries=[query], limit=40)
-    rest = agent.data("find_files", queries=[query], limit=40, offset=40)
-    assert (first["total"], len(first["results"]), len(rest["results"])) == (60, 40, 20)
+    first = agent.complete("find_files", queries=[query], limit=40)
+    rest = agent.complete("find_files", queries=[query], limit=40, offset=40)
+    assert (first["total"], len(first["results"]), len(rest["results"])) == (60, 40, 20), (first, rest)
     spanning = {"dir": "tree/t0", "pattern": "line 0 of file 0\nlandmark", "file_pattern": "*"}
-    rows = agent.data("find_files", queries=[spanning], multiline=True, output="content", context=1)["results"]
+    rows = agent.complete("find_files", queries=[spanning], multiline=True, output="content", context=1)["results"]
     assert [row["line"] for row in rows if not row.get("context")] == [1, 2], rows
     agent.refused("invalid_params", "find_files", queries=[{"pattern": "**/*"}])
 
@@ -195,6 +131,10 @@ def read_many(agent: Agent) -> None:
     names = ("tree/t7/u7/f77.txt", "table.csv", "letter.docx", "dot.png", "gone.txt")
     paths = [name if "/" in name else f"standing/{name}" for name in names]
     files = agent.data("read_files", files=[{"path": path} for path in paths])["files"]
+    end = time.monotonic() + TIMEOUT_S
+    while any(file["error"] and file["error"]["retryable"] for file in files):  # a worker that ran out of its time
+        assert time.monotonic() < end, files
+        files = agent.data("read_files", files=[{"path": path} for path in paths])["files"]
     assert [file["format"] for file in files] == ["text", "csv", "docx", "png", None], files
     assert [bool(file["error"]) for file in files] == [False] * 4 + [True], files
     around = agent.ok("read_files", files=[{"path": "standing/wide.txt", "around": [5, 300], "context": 1}])
@@ -203,7 +143,7 @@ def read_many(agent: Agent) -> None:
 
 def spill(agent: Agent) -> None:
     """An answer that is too long goes to a file, which can be read."""
-    data = agent.data("search_files", pattern="^wide", path="standing", limit=200)
+    data = agent.complete("search_files", pattern="^wide", path="standing", limit=200)
     assert data["spilled"] is True
     agent.ok("read_file", path=data["artifact"])
 
@@ -278,7 +218,7 @@ def resume(agent: Agent) -> None:
     agent.ok("read_file", path=path)
     agent.client.close()
     agent.client = agent.connect()
-    end = time.monotonic() + _TIMEOUT_S
+    end = time.monotonic() + TIMEOUT_S
     while True:
         try:
             resumed = agent.ok("session.open", resume=opened["resume"])
@@ -300,7 +240,7 @@ def leave(agent: Agent) -> None:
     path = agent.fresh()
     with agent.connect() as client:
         agent.started(client, "write_file", path=path, content="half gone\n", _meta={"op": path})
-    end = time.monotonic() + _TIMEOUT_S
+    end = time.monotonic() + TIMEOUT_S
     while (outcome := agent.ok("outcome.get", op=path)["outcome"]) == "unknown":
         assert time.monotonic() < end, f"nobody knows what became of {path}"
     assert agent.on_disk(path).exists() == (outcome == "applied")
@@ -336,7 +276,7 @@ def editor(agent: Agent) -> None:
     """A person's editor has unsaved text, then none."""
     path = agent.fresh()
     agent.ok("write_file", path=path, content="open\n")
-    with Client(agent.daemon.operator_socket, _TIMEOUT_S) as person:
+    with Client(agent.daemon.operator_socket, TIMEOUT_S) as person:
         person.call("editor.dirty", path=path)
         agent.refused("open_in_editor", "append_file", path=path, content="x\n")
         person.call("editor.clean", path=path)
@@ -365,7 +305,7 @@ def mistakes(agent: Agent) -> None:
 
 def open_for_person(agent: Agent) -> None:
     """open_file, of a file and, after a question, of a URL."""
-    assert agent.data("open_file", path="standing/table.csv")["finished"] is True
+    assert agent.data("open_file", path="standing/table.csv")["opener"] == "xdg-open"
     assert agent.data("open_file", url=f"https://example.org/{agent.fresh()}")["opener"] == "xdg-open"
 
 

@@ -16,11 +16,12 @@ from typing import Any
 
 from tests.documents import made
 from tests.e2e.daemon import Client, Daemon, RpcError
-from tests.proof.soak_calls import DENIED, SCENES, UNANSWERED, Agent
+from tests.proof.soak_agent import DENIED, TIMEOUT_S, UNANSWERED, Agent
+from tests.proof.soak_calls import SCENES
 
 AGENTS = 4
 OUTSIDE_PER_S = 5.0
-DEADLINE_S = 60.0  # of one call, and of what everybody does until they rest
+DEADLINE_S = 2 * TIMEOUT_S  # of what everybody does until they rest
 
 DIRECTORIES = 150
 FILES_PER_DIRECTORY = 20
@@ -29,7 +30,7 @@ IGNORED = 100
 FILLED = 22_000  # more than the announcer remembers, and than changes are kept for changes.since
 _FILL_AT_ONCE = 1000
 
-CONFIG = {"daemon.approvals": {"mode": "ask", "timeout_s": DEADLINE_S / 2}, "tools.confirm_write_globs": ["*.asked"]}
+CONFIG = {"daemon.approvals": {"mode": "ask", "timeout_s": TIMEOUT_S / 2}, "tools.confirm_write_globs": ["*.asked"]}
 
 
 def furnish(daemon: Daemon) -> None:
