@@ -31,7 +31,6 @@ _TICK_S = 0.1
 _STOPPED_S = 2.0  # a tick that took so long: somebody stopped all of us, and a deadline of a test may have passed
 _LEAST_S = 15.0
 _TIMES = 10  # its plain time that a test may take
-_SPENT_S = 25.0  # plain time of the tests that one mutant may stand
 _FILE_MAX_BYTES = 1 << 29
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -61,11 +60,13 @@ class Reach(msgspec.Struct):
 
 
 class Biting:
-    """The plugin. `reach` is a file to keep what was measured in, `modules` are those that mutants are of."""
+    """The plugin. `reach` is a file to keep what was measured in, `modules` are those that mutants are of; `spend_s` is
+    the plain time of the tests that one mutant must stand."""
 
-    def __init__(self, modules: list[str], reach: Path, answers: int) -> None:
+    def __init__(self, modules: list[str], reach: Path, spend_s: float, answers: int) -> None:
         self._modules = modules
         self._kept = reach
+        self._spend_s = spend_s
         self._answers = answers
         self._killers: dict[str, list[str]] = defaultdict(list)
 
@@ -132,7 +133,7 @@ class Biting:
         spent, chosen = 0.0, []
         for test in (*killers, *rest):
             spent += seconds[test]
-            if spent < _SPENT_S:
+            if spent < self._spend_s:
                 chosen.append(test)
         apart = [test for test in self._items if test.partition("::")[0] in asked.apart and seconds[test] >= 0]
         chosen += [test for test in apart if test not in chosen]
@@ -277,10 +278,10 @@ def _children() -> Iterator[int]:
 
 
 def main() -> None:
-    """Run: modules, the tests to collect, the file to keep measurements in, the descriptor for answers, as JSON."""
+    """Run what the argument says, as JSON: see `mutation.Biter`."""
     said = json.loads(sys.argv[1])
     be_reaper()
-    plugin = Biting(said["modules"], Path(said["reach"]), said["answers"])
+    plugin = Biting(said["modules"], Path(said["reach"]), said["spend_s"], said["answers"])
     options = ["-q", "-s", "-p", "no:cacheprovider", "-o", "timeout=0"]
     sys.exit(pytest.main([*options, *said["tests"]], plugins=[plugin]))
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from tests.proof.mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.md")
-_STARTS_S = 3600  # all tests that may be needed are run once, to see what they reach
+SPEND_S = 4.0  # the module's own tests, and the quickest of those of others
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -90,13 +91,14 @@ class Result(msgspec.Struct, frozen=True):
 class Biter:
     """The warm process, and the copy of the tree that it works in."""
 
-    def __init__(self, copy: Path, groups: list[Group], reach: Path) -> None:
+    def __init__(self, copy: Path, groups: list[Group], reach: Path, spend_s: float) -> None:
         self.copy = copy
         heard, said = os.pipe()
         plan = {
             "modules": sorted({module for group in GROUPS.values() for module in group.modules}),
             "tests": sorted({test for group in groups for test in group.tests}),
             "reach": str(reach.absolute()),
+            "spend_s": spend_s,
             "answers": said,
         }
         environment = {**os.environ, "PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1"}
@@ -128,7 +130,7 @@ class Biter:
 
 
 @contextmanager
-def biter(groups: list[Group], reach: Path | None = None) -> Iterator[Biter]:
+def biter(groups: list[Group], reach: Path | None = None, spend_s: float = SPEND_S) -> Iterator[Biter]:
     """Copy the tree and make its tests ready, which takes minutes where `reach` is not there yet."""
     with tempfile.TemporaryDirectory(prefix="picoclawd-mutation-") as scratch:
         copy = Path(scratch, "tree")
@@ -138,7 +140,7 @@ def biter(groups: list[Group], reach: Path | None = None) -> Iterator[Biter]:
             if (ROOT / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, copy / name)
-        made = Biter(copy, groups, reach or Path(scratch, "reach.json"))
+        made = Biter(copy, groups, reach or Path(scratch, "reach.json"), spend_s)
         try:
             yield made
         finally:
@@ -196,6 +198,12 @@ def share_killed(results: list[Result]) -> float:
     return sum(counted) / max(1, len(counted))
 
 
+def _named(log: Path, word: str = "") -> set[str]:
+    """The mutants that a log has a line of, or a line that begins with this word."""
+    lines = [line.partition(" tests  ")[2] for line in log.read_text().splitlines() if line.startswith(word)]
+    return {re.sub(r" by (tests/.*|load)$", "", name) for name in lines if name}
+
+
 def main() -> None:
     """Run groups from the command line and print each mutant, then the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
@@ -203,20 +211,23 @@ def main() -> None:
     parser.add_argument("--module", help="only this module")
     parser.add_argument("--name", default="", help="only mutants whose name holds this")
     parser.add_argument("--again", type=Path, help="only those that survived in what an earlier run printed")
+    parser.add_argument("--go-on", type=Path, help="only those that an earlier run, which was ended, had not come to")
     parser.add_argument("--sample", type=int, help="only so many, chosen by --seed")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--reach", type=Path, help="keep here what the tests reach, and take it from here")
+    parser.add_argument("--spend", type=float, default=SPEND_S, help="seconds of tests that one mutant must stand")
     said = parser.parse_args()
     names = list(GROUPS) if said.groups in ([], ["all"]) else said.groups
     groups = [GROUPS[name] for name in names if said.module is None or said.module in GROUPS[name].modules]
     chosen = [pair for pair in every_mutant(groups, said.module) if said.name in pair[1].name]
     if said.again is not None:
-        survived = {line.split(" tests  ", 1)[1] for line in said.again.read_text().splitlines() if line[:4] == "SURV"}
-        chosen = [pair for pair in chosen if pair[1].name in survived]
+        chosen = [pair for pair in chosen if pair[1].name in _named(said.again, "SURVIVED")]
+    if said.go_on is not None:
+        chosen = [pair for pair in chosen if pair[1].name not in _named(said.go_on)]
     if said.sample is not None:
         chosen = random.Random(said.seed).sample(chosen, min(said.sample, len(chosen)))
     results = []
-    with biter(groups, said.reach) as biting:
+    with biter(groups, said.reach, said.spend) as biting:
         for result in run(biting, chosen):
             print(result.line(), flush=True)
             results.append(result)
