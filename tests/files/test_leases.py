@@ -3,11 +3,13 @@
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
 
+from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import leases
 from tests.files.conftest import Folder, Injected
@@ -60,6 +62,20 @@ def test_a_writer_that_stays_is_told_of(folder: Folder, fd: int) -> None:
     with open(folder.path / "notes.txt", "ab"), pytest.raises(Fault) as caught, leases.hold(fd, "notes.txt"):
         raise AssertionError("no lease can be had")
     assert caught.value.slug is Slug.PATH_BUSY
+
+
+def test_who_waits_for_a_writer_asks_often_and_does_not_spin(folder: Folder, fd: int) -> None:
+    assert leases.RETRY_S <= limits.LEASE_WAIT_S / 10
+    began_s = time.thread_time()
+    with open(folder.path / "notes.txt", "ab"), pytest.raises(Fault), leases.hold(fd, "notes.txt"):
+        raise AssertionError("no lease can be had")
+    assert time.thread_time() - began_s < limits.LEASE_WAIT_S / 2
+
+
+def test_a_lease_that_cannot_be_given_back_fails_nothing_that_was_done(fd: int, injected: Injected) -> None:
+    with injected("fcntl:error=EIO:when=2"), leases.hold(fd, "notes.txt") as lease:
+        granted = lease.granted
+    assert granted
 
 
 def test_another_users_file_gives_no_lease_and_no_failure(

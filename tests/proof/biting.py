@@ -106,7 +106,7 @@ class Biting:
         began = time.monotonic()
         try:
             by, how, run = _run_in_child(session, mutant, tree, chosen, self._reach)
-            if how == "stopped":
+            while how == "stopped":
                 by, how, run = _run_in_child(session, mutant, tree, chosen, self._reach)
         finally:
             path.write_text(text)
