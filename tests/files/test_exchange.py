@@ -290,3 +290,18 @@ def test_without_the_exchange_a_save_before_the_look_is_a_conflict(
         replace(folder.target(), NEW, expected, still_there=act)
     assert (caught.value.slug, caught.value.outcome) == (Slug.CONFLICT, None)
     assert folder.names() == ([] if removed else ["notes.txt"])
+
+
+def test_without_the_exchange_a_writer_that_comes_before_the_look_is_a_conflict(
+    folder: Folder, injected: Injected
+) -> None:
+    def come() -> bool:
+        with pytest.raises(BlockingIOError):
+            os.open(folder.path / "notes.txt", os.O_WRONLY | os.O_NONBLOCK)
+        return True
+
+    expected = folder.put(OLD)
+    with pytest.raises(Fault) as caught, injected("renameat2:error=EINVAL"):
+        replace(folder.target(), NEW, expected, still_there=come)
+    assert caught.value.slug is Slug.CONFLICT
+    assert folder.bytes() == OLD
