@@ -24,9 +24,10 @@ def test_after_an_append_only_the_addition_is_compared(folder: Folder) -> None:
     read_back(folder.target(), LONG, offset=3)
 
 
-def test_after_an_append_somebody_elses_bytes_may_follow(folder: Folder) -> None:
-    folder.put(b"oldaddedtheirs")
-    read_back(folder.target(), b"added", offset=3)
+@pytest.mark.parametrize("added", [b"added", LONG])
+def test_after_an_append_somebody_elses_bytes_may_follow(folder: Folder, added: bytes) -> None:
+    folder.put(b"old" + added + b"theirs")
+    read_back(folder.target(), added, offset=3)
 
 
 @pytest.mark.parametrize(
