@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from difflib import SequenceMatcher
 from importlib import import_module
 from pathlib import Path
 
@@ -53,10 +54,28 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct):
-    """Which tests pass, how long each takes, and which lines of which file each runs: file, then line, then tests."""
+    """Which tests pass, how long each takes, and which lines of which file each runs: file, then line, then tests.
+
+    `texts` are the files as they were then.
+    """
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, list[str]]]
+    texts: dict[str, str]
+
+    def follow(self, module: str, text: str) -> None:
+        """Let the lines be those of this text; a line that is new in it is taken to be reached by what reached those
+        before and behind."""
+        was, now = self.texts.get(module, text).splitlines(), text.splitlines()
+        self.texts[module] = text
+        if was == now:
+            return
+        old, new = self.lines.get(module, {}), {}
+        for kind, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+            near = {test for line in range(a, b + 2) for test in old.get(line, ())}
+            for offset in range(d - c):
+                new[c + 1 + offset] = old.get(a + 1 + offset, []) if kind == "equal" else sorted(near)
+        self.lines[module] = new
 
 
 class Biting:
@@ -86,9 +105,11 @@ class Biting:
 
     def _known_reach(self, session: pytest.Session) -> Reach:
         """What was measured, with what is new measured now."""
-        reach = Reach({}, {})
+        reach = Reach({}, {}, {})
         if self._kept.exists():
             reach = msgspec.json.decode(self._kept.read_bytes(), type=Reach)
+        for module in self._modules:
+            reach.follow(module, Path(module).read_text())
         missing = [item for item in session.items if item.nodeid not in reach.seconds]
         if missing:
             _measure(session, missing, self._modules, reach)
