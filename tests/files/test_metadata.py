@@ -132,15 +132,16 @@ def test_an_attribute_that_fails_for_another_reason_does(folder: Folder, injecte
     assert folder.names() == ["notes.txt"]
 
 
-def test_signatures_of_the_old_bytes_are_not_put_on_the_new_ones(folder: Folder) -> None:
+@pytest.mark.parametrize("name", ["security.ima", "security.evm"])
+def test_signatures_of_the_old_bytes_are_not_put_on_the_new_ones(folder: Folder, name: str) -> None:
     needs_root()
     folder.put(OLD)
     try:
-        os.setxattr(folder.path / "notes.txt", "security.ima", b"\x01" + b"0" * 20)
+        os.setxattr(folder.path / "notes.txt", name, b"\x01" + b"0" * 20)
     except OSError:
         pytest.skip("this system takes no such signature")
     replace(folder.target(), NEW, folder.stamp())
-    assert "security.ima" not in os.listxattr(folder.path / "notes.txt")
+    assert name not in os.listxattr(folder.path / "notes.txt")
 
 
 def test_without_a_umask_to_read_a_new_file_is_private(injected: Injected) -> None:

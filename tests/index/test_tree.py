@@ -3,7 +3,9 @@
 import os
 import resource
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -268,12 +270,12 @@ def _now(grown: Grown) -> list[bytes]:
     return names.files.lines()
 
 
-@pytest.mark.parametrize("path", ["build/x/y", ".git/x", ".picoclaw/z", ".ssh/k", "link/x"])
+@pytest.mark.parametrize("path", ["build/x/y", ".git/x", ".picoclaw/z", ".ssh/k", "link/x", ".git", ".picoclaw"])
 def test_an_own_write_to_where_the_tree_does_not_go_changes_nothing(grown: Grown, path: str) -> None:
     grown.write("build/a", ".ssh/b").write(".gitignore", text="build\n")
     (grown.root / "link").symlink_to("build")
     before = grown.names()
-    grown.write(path)
+    grown.write(path if "/" in path else f"{path}/inside")
     grown.tree.noted(os.fsencode(path))
     assert _now(grown) == before.files.lines()
 
@@ -293,6 +295,81 @@ def test_a_hint_is_followed_wherever_it_leads(grown: Grown) -> None:
     for hint in (b"sub", b"build/y", b"new/deep", b"nowhere/at/all"):
         grown.tree.rescan(hint)
     assert _now(grown) == [b".gitignore", b"new/deep/c", b"sub/a", b"sub/b"]
+
+
+def test_a_hint_brings_up_all_that_is_below_it_at_once(grown: Grown) -> None:
+    grown.names()
+    grown.write("new/deep/er/and/more/c")
+    grown.tree.rescan(b"")
+    assert _now(grown) == [b"new/deep/er/and/more/c"]
+
+
+def test_a_listing_is_that_of_the_directory_that_is_asked_for(grown: Grown) -> None:
+    grown.write("sub/a", "b")
+    grown.names()
+    listing = grown.tree.listing(b"sub")
+    assert listing is not None and [name for name, _ in listing.entries()] == [b"a"]
+    assert grown.tree.listing(b"nowhere") is None
+
+
+class _Held(Ground):
+    """A ground on which a look at one directory stops until it is let go."""
+
+    def __init__(self, root_fd: int, at: bytes) -> None:
+        super().__init__(root_fd)
+        self._at = at
+        self.armed = False
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def open(self, relative: bytes) -> int:
+        if self.armed and relative == self._at:
+            self.inside.set()
+            assert self.go_on.wait(30)
+        return super().open(relative)
+
+
+_LOOKS: dict[str, tuple[str, Callable[[Tree], object]]] = {
+    "verify of the root": ("", lambda tree: tree.verify(b"")),
+    "verify below": ("sub", lambda tree: tree.verify(b"")),
+    "verify of what is new": ("new", lambda tree: tree.verify(b"")),
+    "rescan": ("sub", lambda tree: tree.rescan(b"sub")),
+    "rescan of what is new": ("new", lambda tree: tree.rescan(b"")),
+    "own write": ("sub", lambda tree: tree.noted(b"sub/b")),
+}
+_OTHERS: dict[str, Callable[[Tree], object]] = {
+    "verify": lambda tree: tree.verify(b""),
+    "rescan": lambda tree: tree.rescan(b"sub"),
+    "own write": lambda tree: tree.noted(b"sub/b"),
+    "names": lambda tree: tree.names(b""),
+    "directories": lambda tree: tree.directories(),
+    "take": lambda tree: tree.take(),
+    "judge again": lambda tree: tree.judge_again(),
+}
+
+
+@pytest.mark.parametrize(
+    ("look", "other"),
+    [*((look, "directories") for look in _LOOKS), *(("verify below", other) for other in _OTHERS)],
+)
+def test_nobody_sees_the_tree_while_a_directory_is_looked_at(grown: Grown, look: str, other: str) -> None:
+    grown.write("sub/a")
+    where, act = _LOOKS[look]
+    ground = _Held(grown.fd, os.fsencode(where))
+    tree = Tree(ground, PlainHiding(), Trust(TICK_NS), lambda: None)
+    tree.build()
+    grown.write("sub/b", "new/c")
+    tree.noted(b"sub/b")  # so that the names are to be joined anew
+    ground.armed = True
+    with ThreadPoolExecutor(2) as pool:
+        looking = pool.submit(act, tree)
+        try:
+            assert ground.inside.wait(30)
+            asking = pool.submit(_OTHERS[other], tree)
+            assert not wait([asking], 0.02).done, "it did not wait for its turn"
+        finally:
+            ground.go_on.set()
+        looking.result(30)
+        asking.result(30)
 
 
 def test_a_hint_of_a_directory_finds_another_in_the_place_of_its_subdirectory(grown: Grown) -> None:
