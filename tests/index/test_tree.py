@@ -19,8 +19,8 @@ from picoclawd.index.ground import Ground
 from picoclawd.index.hiding import WorkspaceHiding
 from picoclawd.index.listing import Kind, Skipped
 from picoclawd.index.pathblob import order_key
-from picoclawd.index.tree import Tree
-from picoclawd.index.trust import Trust
+from picoclawd.index.tree import Tree, Verified
+from picoclawd.index.trust import Facts, Trust
 from tests.depths import dug
 from tests.index.grown import Grown
 from tests.index.truth import TICK_NS, PlainHiding, difference, make_tree
@@ -304,6 +304,140 @@ def test_a_hint_brings_up_all_that_is_below_it_at_once(grown: Grown) -> None:
     assert _now(grown) == [b"new/deep/er/and/more/c"]
 
 
+class _Counted(Ground):
+    """A ground that remembers which directories were listed or looked at, and of which one can be lost for a while."""
+
+    def __init__(self, root_fd: int) -> None:
+        super().__init__(root_fd)
+        self.opened: list[bytes] = []
+        self.stats: list[bytes] = []
+        self.lost: list[bytes] = []
+
+    def stat(self, relative: bytes) -> os.stat_result:
+        self.stats.append(relative)
+        if relative in self.lost:
+            self.lost.remove(relative)
+            raise FileNotFoundError(relative)
+        return super().stat(relative)
+
+    def open(self, relative: bytes) -> int:
+        self.opened.append(relative)
+        return super().open(relative)
+
+
+class _Believing(Trust):
+    """Believes every stat, however fresh."""
+
+    def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("hint", "looked_at"),
+    [
+        *((hint, []) for hint in ("build/y", "build/y/z", ".git/x", ".ssh/k", "sub/skip/x", "sub/.git/x")),
+        *((hint, [""]) for hint in ("", "new/x", "file/x", "link/x", "pipe/x")),
+        *((hint, ["sub"]) for hint in ("sub", "sub/new/x", "sub/file/x")),
+    ],
+)
+def test_a_hint_costs_a_look_at_most_where_something_may_be_new(grown: Grown, hint: str, looked_at: list[str]) -> None:
+    grown.write("build/a", ".ssh/b", ".git/c", "file", "sub/skip/d", "sub/file")
+    grown.write(".gitignore", text="build\nskip\n")
+    (grown.root / "link").symlink_to("sub")
+    os.mkfifo(grown.root / "pipe")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    tree.rescan(os.fsencode(hint))
+    assert ground.opened == list(map(os.fsencode, looked_at))
+
+
+def test_a_directory_below_others_is_verified_and_named_by_its_path(grown: Grown) -> None:
+    grown.write("a/b/c/one", "a/b/two")
+    grown.names()
+    grown.write("a/b/c/three", "a/four")
+    assert grown.files("a/b/c") == ["a/b/c/one", "a/b/c/three"]
+    listing = grown.tree.listing(b"a/b/c")
+    assert listing is not None and [name for name, _ in listing.entries()] == [b"one", b"three"]
+
+
+class _Doubting(Trust):
+    """Finds every stat equal, and believes none."""
+
+    def facts(self, stat: os.stat_result) -> Facts:
+        return (0,)
+
+    def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("trust", [_Believing(TICK_NS), _Doubting(TICK_NS)])
+def test_a_change_anywhere_is_found_from_the_root(grown: Grown, trust: Trust) -> None:
+    grown.write("a/b/c/old", "d/e/old")
+    tree = Tree(grown.ground, PlainHiding(), trust, lambda: None)
+    tree.build()
+    for path in ("a/b/c/new", "d/e/f/g/new", "a/b/new"):
+        grown.write(path)
+        tree.verify(b"")
+        names = tree.names(b"")
+        assert names is not None and os.fsencode(path) in names.files.lines()
+
+
+def test_a_rule_file_that_is_rewritten_in_place_is_read_again(grown: Grown) -> None:
+    grown.write("a/b/x.log", "a/b/y.tmp").write("a/b/.gitignore", text="*.log\n")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write("a/b/.gitignore", text="*.tmp\n")  # the directory's own times stay
+    tree.verify(b"")
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b"a/b/.gitignore", b"a/b/x.log"]
+
+
+def test_a_verify_that_finds_nothing_to_do_asks_whether_to_stop_and_costs_a_stat_a_directory(grown: Grown) -> None:
+    grown.write(*(f"d{number}/a" for number in range(1_200)), "e/f/g")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    ground.stats.clear()
+    polled: list[int] = []
+    assert tree.verify(b"", polled.append) == Verified(looked=1_203)
+    assert polled[:3] == [1, 501, 1_001]
+    assert ground.opened == [] and sorted(ground.stats) == sorted(tree.directories())
+
+
+@pytest.mark.parametrize("lost", ["", "e", "e/f"])
+def test_a_directory_that_cannot_be_looked_at_is_listed_again(grown: Grown, lost: str) -> None:
+    grown.write("e/f/g", "h")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    ground.lost = [os.fsencode(lost)] * (2 if lost else 1)  # below the root the quick look is followed by another
+    tree.verify(b"")
+    assert (ground.opened, ground.lost) == ([os.fsencode(lost)], [])
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b"e/f/g", b"h"]
+
+
+def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(grown: Grown) -> None:
+    grown.write(*(f"d{number}/a.log" for number in range(1_200)), "kept")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write(".gitignore", text="*.log\n")
+
+    def stop(looked: int) -> None:
+        if looked > 500:
+            raise Fault(Slug.CANCELLED, "stopped")
+
+    with pytest.raises(Fault):
+        tree.verify(b"", stop)
+    tree.rescan(b"nowhere/at/all")
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
+
+
 def test_a_listing_is_that_of_the_directory_that_is_asked_for(grown: Grown) -> None:
     grown.write("sub/a", "b")
     grown.names()
@@ -447,7 +581,8 @@ def test_names_of_any_bytes_are_kept_as_they_are(grown: Grown, name: bytes) -> N
     assert difference(grown.tree, root) is None
 
 
-def test_a_policy_that_changes_is_asked_again(grown: Grown) -> None:
+@pytest.mark.parametrize("look", [lambda tree: tree.verify(b""), lambda tree: tree.noted(b"sub/other")])
+def test_a_policy_that_changes_is_asked_again(grown: Grown, look: Callable[[Tree], object]) -> None:
     grown.write("sub/key.pem")
     root = os.fsencode(grown.root)
     policies = [Policy(PathRules(workspace=root))]
@@ -456,7 +591,7 @@ def test_a_policy_that_changes_is_asked_again(grown: Grown) -> None:
     assert (names := tree.names(b"")) is not None and names.skipped.protected == 1
     policies.append(Policy(PathRules(workspace=root, unprotect=(r"\.pem$",))))
     tree.judge_again()
-    tree.verify(b"")
+    look(tree)
     assert (names := tree.names(b"")) is not None and names.files.lines() == [b"sub/key.pem"]
 
 
