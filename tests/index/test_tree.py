@@ -1,5 +1,6 @@
 """What the tree shows, what it leaves out and counts, and how it takes in what happens."""
 
+import itertools
 import os
 import resource
 import shutil
@@ -394,16 +395,19 @@ def test_a_rule_file_that_is_rewritten_in_place_is_read_again(grown: Grown) -> N
     assert names is not None and names.files.lines() == [b"a/b/.gitignore", b"a/b/x.log"]
 
 
-def test_a_verify_that_finds_nothing_to_do_asks_whether_to_stop_and_costs_a_stat_a_directory(grown: Grown) -> None:
-    grown.write(*(f"d{number}/a" for number in range(1_200)), "e/f/g")
+def test_a_verify_that_finds_nothing_to_do_asks_whether_to_stop_and_costs_a_stat_a_directory(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a" for number in range(12)), "e/f/g")
     ground = _Counted(grown.fd)
     tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
     tree.build()
     ground.opened.clear()
     ground.stats.clear()
     polled: list[int] = []
-    assert tree.verify(b"", polled.append) == Verified(looked=1_203)
-    assert polled[:3] == [1, 501, 1_001]
+    assert tree.verify(b"", polled.append) == Verified(looked=15)
+    assert polled[:3] == [1, 6, 11]
     assert ground.opened == [] and sorted(ground.stats) == sorted(tree.directories())
 
 
@@ -421,14 +425,17 @@ def test_a_directory_that_cannot_be_looked_at_is_listed_again(grown: Grown, lost
     assert names is not None and names.files.lines() == [b"e/f/g", b"h"]
 
 
-def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(grown: Grown) -> None:
-    grown.write(*(f"d{number}/a.log" for number in range(1_200)), "kept")
+def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
     tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
     tree.build()
     grown.write(".gitignore", text="*.log\n")
 
     def stop(looked: int) -> None:
-        if looked > 500:
+        if looked > 5:
             raise Fault(Slug.CANCELLED, "stopped")
 
     with pytest.raises(Fault):
@@ -436,6 +443,41 @@ def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
     tree.rescan(b"nowhere/at/all")
     names = tree.names(b"")
     assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
+
+
+def test_what_a_stopped_call_owed_and_is_gone_by_then_is_passed_over(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write(".gitignore", text="*.log\n")
+
+    def stop(looked: int) -> None:
+        if looked > 5:
+            raise Fault(Slug.CANCELLED, "stopped")
+
+    with pytest.raises(Fault):
+        tree.verify(b"", stop)
+    for number in range(12):
+        shutil.rmtree(grown.root / f"d{number}")
+    polls = itertools.count()
+
+    def end(looked: int) -> None:
+        assert next(polls) < 100, "it goes on for ever"
+
+    tree.verify(b"", end)
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
+
+
+def test_a_hint_that_brings_up_much_asks_whether_to_stop(grown: Grown) -> None:
+    grown.names()
+    grown.write("new/deep/er/c")
+    polled: list[int] = []
+    grown.tree.rescan(b"", polled.append)
+    assert polled and polled == sorted(polled)
 
 
 def test_a_listing_is_that_of_the_directory_that_is_asked_for(grown: Grown) -> None:
@@ -468,6 +510,7 @@ _LOOKS: dict[str, tuple[str, Callable[[Tree], object]]] = {
     "verify of what is new": ("new", lambda tree: tree.verify(b"")),
     "rescan": ("sub", lambda tree: tree.rescan(b"sub")),
     "rescan of what is new": ("new", lambda tree: tree.rescan(b"")),
+    "rescan of what is new below": ("new/deep", lambda tree: tree.rescan(b"")),
     "own write": ("sub", lambda tree: tree.noted(b"sub/b")),
 }
 _OTHERS: dict[str, Callable[[Tree], object]] = {
@@ -491,7 +534,7 @@ def test_nobody_sees_the_tree_while_a_directory_is_looked_at(grown: Grown, look:
     ground = _Held(grown.fd, os.fsencode(where))
     tree = Tree(ground, PlainHiding(), Trust(TICK_NS), lambda: None)
     tree.build()
-    grown.write("sub/b", "new/c")
+    grown.write("sub/b", "new/deep/c")
     tree.noted(b"sub/b")  # so that the names are to be joined anew
     ground.armed = True
     with ThreadPoolExecutor(2) as pool:
@@ -581,12 +624,13 @@ def test_names_of_any_bytes_are_kept_as_they_are(grown: Grown, name: bytes) -> N
     assert difference(grown.tree, root) is None
 
 
+@pytest.mark.parametrize("trust", [Trust(TICK_NS), _Believing(TICK_NS)])
 @pytest.mark.parametrize("look", [lambda tree: tree.verify(b""), lambda tree: tree.noted(b"sub/other")])
-def test_a_policy_that_changes_is_asked_again(grown: Grown, look: Callable[[Tree], object]) -> None:
+def test_a_policy_that_changes_is_asked_again(grown: Grown, look: Callable[[Tree], object], trust: Trust) -> None:
     grown.write("sub/key.pem")
     root = os.fsencode(grown.root)
     policies = [Policy(PathRules(workspace=root))]
-    tree = Tree(grown.ground, WorkspaceHiding(root, lambda: policies[-1]), Trust(TICK_NS), lambda: None)
+    tree = Tree(grown.ground, WorkspaceHiding(root, lambda: policies[-1]), trust, lambda: None)
     tree.build()
     assert (names := tree.names(b"")) is not None and names.skipped.protected == 1
     policies.append(Policy(PathRules(workspace=root, unprotect=(r"\.pem$",))))
