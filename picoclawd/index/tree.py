@@ -135,6 +135,11 @@ class Tree:
                 names = names_below(node)
         return names
 
+    def names_at_hand(self, scope: bytes) -> Names | None:
+        """What `names` gives where it need not join anything for that; None else. Does not block."""
+        node = self._find(scope) if self.is_built else None
+        return None if node is None else node.names
+
     def listing(self, directory: bytes) -> Listing | None:
         """The entries of a directory with their verdicts, None where the tree does not hold it. Does not block."""
         node = self._find(directory) if self.is_built else None

@@ -287,6 +287,19 @@ def test_an_outside_change_beside_an_own_write_is_still_found(grown: Grown) -> N
     assert grown.files() == ["sub/a", "sub/other", "sub/own"]
 
 
+def test_names_are_at_hand_until_they_change(grown: Grown) -> None:
+    grown.write("sub/a", "other/b")
+    names = grown.names()
+    assert grown.tree.names_at_hand(b"") is names
+    assert grown.tree.names_at_hand(b"none") is None
+    grown.write("sub/own")
+    grown.tree.noted(b"sub/own")
+    assert grown.tree.names_at_hand(b"") is None
+    assert grown.tree.names_at_hand(b"other") is grown.tree.names(b"other")
+    _now(grown)
+    assert grown.tree.names_at_hand(b"") is not None
+
+
 def test_a_hint_is_followed_wherever_it_leads(grown: Grown) -> None:
     grown.write("sub/a").write(".gitignore", text="build\n")
     grown.names()
