@@ -55,7 +55,7 @@ async def test_what_is_at_hand_waits_for_nobody_in_the_lane(
     await house.start_index(nursery)
     search = partial(house.call, "search_files", pattern="needle", consistency="watched")
     with trio.fail_after(30):
-        while (first := await search())["data"]["consistency"] != "watched":
+        while (first := await search())["data"]["consistency"] != "watched":  # noqa: ASYNC110 - until it watches
             await trio.sleep(0.01)
     await search()
     assert [row["path"] for row in first["data"]["results"]] == ["a.txt", "link"]
