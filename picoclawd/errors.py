@@ -1,8 +1,7 @@
 """The one table of errors: every slug a caller can meet, its JSON-RPC code, and `Fault`, which carries one."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Outcome = Literal["not_applied", "applied", "unknown"]
 
@@ -107,8 +106,7 @@ RETRYABLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NextCall:
+class NextCall(NamedTuple):  # a worker's start is measured: no dataclasses
     """The literal call that would help: put into `error.data.next`."""
 
     method: str

@@ -50,7 +50,6 @@ async def run(
     *,
     shown: str,
     stdout: int | None = None,
-    pass_fds: tuple[int, ...] = (),
     seen: Callable[[bytes], None] = nothing,
 ) -> Ended:
     """Run it to its end. `stdin` is a descriptor; stdout is read, or goes to a descriptor; stderr is thrown away.
@@ -59,43 +58,63 @@ async def run(
 
     Raises: io_error where it does not start; timeout.
     """
+    process = await start(argv, stdin, subprocess.PIPE if stdout is None else stdout, environ, shown)
     try:
-        process = await trio.lowlevel.open_process(
+        with trio.move_on_after(bounds.deadline_s):
+            _limit(process.pid, bounds.rlimits)
+            output, overflowed = await _output(process, bounds.output_bytes, seen)
+            if overflowed:
+                kill(process)
+            return Ended(await process.wait(), output, overflowed)
+    finally:
+        await end(process)
+    raise Fault(Slug.TIMEOUT, f"{shown} did not finish within {bounds.deadline_s:g} s and was ended.")
+
+
+async def start(argv: Sequence[str], stdin: int, stdout: int, environ: Mapping[str, str], shown: str) -> trio.Process:
+    """Start it as the first of a process group and session; whoever starts it calls `end`.
+
+    Raises: io_error.
+    """
+    try:
+        return await trio.lowlevel.open_process(
             argv,
             stdin=stdin,
-            stdout=subprocess.PIPE if stdout is None else stdout,
+            stdout=stdout,
             stderr=subprocess.DEVNULL,
             env=clean(environ),
             cwd="/",
             start_new_session=True,
-            pass_fds=pass_fds,
         )
     except OSError as error:
         raise as_fault(error, "start", shown, thing="program") from error
-    try:
-        with trio.move_on_after(bounds.deadline_s):
-            _limit(process.pid, bounds.rlimits)
-            output, overflowed = await _collect(process, bounds.output_bytes, seen)
-            if overflowed:
-                _kill(process)
-            return Ended(await process.wait(), output, overflowed)
-    finally:
-        await _end(process)
-    raise Fault(Slug.TIMEOUT, f"{shown} did not finish within {bounds.deadline_s:g} s and was ended.")
 
 
-def clean(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that a program is given."""
-    return {name: text for name, text in environ.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
+async def end(process: trio.Process) -> None:
+    """Kill it with its process group unless it has ended, and wait for that, whoever is cancelled meanwhile."""
+    with trio.CancelScope(deadline=trio.current_time() + _REAP_S, shield=True):
+        if process.returncode is None:
+            kill(process)
+            await process.wait()
+        if process.stdout is not None:
+            await process.stdout.aclose()
 
 
-async def _collect(process: trio.Process, max_bytes: int, seen: Callable[[bytes], None]) -> tuple[bytes, bool]:
-    if process.stdout is None:
-        return b"", False
+def kill(process: trio.Process) -> None:
+    """End the group. Its leader is our child and not yet reaped, so the number is nobody else's."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+async def collect(
+    source: trio.abc.ReceiveStream, max_bytes: int, seen: Callable[[bytes], None] = nothing
+) -> tuple[bytes, bool]:
+    """All that comes, and whether that was more than `max_bytes`, of which the first are given."""
     parts: list[bytes] = []
     size = 0
     while size <= max_bytes:
-        chunk = await process.stdout.receive_some(_CHUNK_BYTES)
+        chunk = await source.receive_some(_CHUNK_BYTES)
         if not chunk:
             return b"".join(parts), False
         parts.append(bytes(chunk))
@@ -104,20 +123,13 @@ async def _collect(process: trio.Process, max_bytes: int, seen: Callable[[bytes]
     return b"".join(parts)[:max_bytes], True
 
 
-async def _end(process: trio.Process) -> None:
-    with trio.CancelScope(deadline=trio.current_time() + _REAP_S, shield=True):
-        if process.returncode is None:
-            _kill(process)
-            await process.wait()
-        if process.stdout is not None:
-            await process.stdout.aclose()
+def clean(environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that a program is given."""
+    return {name: text for name, text in environ.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
 
 
-def _kill(process: trio.Process) -> None:
-    """End the group. Its leader is our child and not yet reaped, so the number is nobody else's."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+async def _output(process: trio.Process, max_bytes: int, seen: Callable[[bytes], None]) -> tuple[bytes, bool]:
+    return (b"", False) if process.stdout is None else await collect(process.stdout, max_bytes, seen)
 
 
 def _limit(pid: int, rlimits: Mapping[int, int]) -> None:

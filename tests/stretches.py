@@ -1,10 +1,12 @@
 """How long threads work without looking whether to stop, by their own processor time: other programs add nothing."""
 
+import random
 import threading
 import time
 from collections.abc import Callable
 
 from picoclawd.files.threads import ArgsT, Lane, ResultT, Threads
+from picoclawd.index.matcher import compile_pattern
 from picoclawd.tools._stop import Stop
 
 
@@ -75,3 +77,19 @@ class MeasuredThreads(Threads):
                     self._stretches.end()
 
         return await super().run(lane, measured)
+
+
+SLOWEST = "(a|b)*a(a|b){500}c|[^c]{800}d"
+PIECES_MAX = 6  # a thread may work for so many of the smallest pieces without a look; seen: 3, and 4 on a busy machine
+
+
+def slowest_piece_s() -> float:
+    """What one of the smallest pieces takes of this processor now with the slowest pattern, in its own time."""
+    text = bytes(random.Random(1).choices(b"ab", k=2048))
+    took: list[float] = []
+    for _ in range(3):
+        pattern = compile_pattern(SLOWEST)
+        began = time.thread_time()
+        pattern.search(text)
+        took.append(time.thread_time() - began)
+    return max(took)

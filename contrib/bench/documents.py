@@ -28,11 +28,16 @@ BARE = {
 }
 # Starts a worker from a small process: a child's peak begins with that of who started it.
 LAUNCHER = """
-import os, resource, subprocess, sys
-fd = os.open(sys.argv[1], os.O_RDONLY)
-request = sys.argv[2].replace('"fd": 0', f'"fd": {fd}')
-subprocess.run([sys.executable, "-I", "-m", "picoclawd.documents.child", request], pass_fds=(fd,), stdout=-3)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+import os, resource, socket, subprocess, sys
+path, kind, request = sys.argv[1:]
+ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+worker = subprocess.Popen([sys.executable, "-I", "-m", "picoclawd.documents.worker", kind], stdin=its, stdout=-3)
+socket.send_fds(ours, [request.encode()], [os.open(path, os.O_RDONLY), os.open("/dev/null", os.O_WRONLY)])
+status = ours.recv(16)
+ours.close()
+its.close()
+worker.wait()
+print(status.decode(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
@@ -100,12 +105,15 @@ def bare_s(code: str, path: pathlib.Path) -> float:
 
 
 def peak_mb(kind: str, path: pathlib.Path, first: int) -> float:
-    """The peak memory of a worker that reads one unit."""
-    request = json.dumps({"kind": kind, "fd": 0, "windows": [[first, first + 1]], "max_chars": 16384})
+    """The peak memory of a worker and its process that reads one unit: of the larger one."""
+    request = json.dumps({"kind": kind, "windows": [[first, first + 1]], "max_chars": 16384, "name": path.name})
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", LAUNCHER, str(path), request], capture_output=True, check=True
+        [sys.executable, "-I", "-S", "-c", LAUNCHER, str(path), kind, request], capture_output=True, check=True
     )
-    return int(done.stdout) / 1024
+    status, peak_kb = map(int, done.stdout.split())
+    if status:
+        raise SystemExit(f"the process that reads {path.name} ended with status {status}")
+    return peak_kb / 1024
 
 
 def one_file(bars: Bars, daemon: Scratch) -> None:

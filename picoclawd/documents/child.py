@@ -1,16 +1,12 @@
-"""The worker: read one document and end. `python -I -m picoclawd.documents.child REQUEST`, with the file's descriptor.
+"""What happens in a process of a document's own: give up what could do harm, read it, and say what was found.
 
-It gets nothing but that descriptor, and gives up what it could do harm with before it imports a reader. The request is
-JSON in its one argument, the answer one JSON object on stdout: what was found, or why nothing was.
+Runs in `worker`: confined before a reader is imported, reading in a process that is forked for this one document.
 """
 
 import importlib
 import json
 import os
 import resource
-import signal
-import sys
-import warnings
 from typing import Any, BinaryIO
 
 from picoclawd import limits
@@ -19,7 +15,7 @@ from picoclawd.errors import Slug
 from picoclawd.files import linux
 
 MEMORY_BYTES = 600 * limits.MIB  # of address space: a 24-megapixel picture takes a sixth of it
-CPU_S = 10  # seconds of the processor
+CPU_S = 10  # seconds of the processor, for each document anew: a forked process counts from nought
 DESCRIPTORS = 32  # the file, the standard three, and the libraries while they are loaded
 
 _READERS = ("pdf", "office", "ole", "image", "table", "readable")  # by `Kind`: the module of the same name
@@ -27,7 +23,7 @@ _INSTALL = "pip install 'picoclawd[docs]'"
 
 
 def confine() -> None:
-    """Give up memory, time, files and privileges. Before any reader is imported, and for good."""
+    """Give up memory, time, files and privileges. Before any reader is imported, for good, and for every child."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
@@ -36,6 +32,16 @@ def confine() -> None:
     data = limits.DOCUMENT_DATA_BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (data, data))
     linux.give_up_privileges()
+
+
+def answer(request: bytes, document: int) -> bytes:
+    """Read what a request asks for of the document, whose descriptor is taken; the answer, as JSON in UTF-8."""
+    asked = json.loads(request)
+    wanted = Wanted(tuple((start, stop) for start, stop in asked["windows"]), asked["max_chars"], asked["name"])
+    with os.fdopen(document, "rb") as source:
+        source.seek(0)
+        found = read(asked["kind"], source, wanted)
+    return json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def read(kind: str, source: BinaryIO, wanted: Wanted) -> dict[str, Any]:
@@ -63,26 +69,3 @@ def read(kind: str, source: BinaryIO, wanted: Wanted) -> dict[str, Any]:
 
 def _failed(slug: Slug, reason: str) -> dict[str, Any]:
     return {"error": slug.value, "reason": reason}
-
-
-def main(argument: str) -> None:
-    """Answer one request and end the process."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # the daemon may block SIGTERM when it starts us
-    confine()
-    warnings.simplefilter("ignore")
-    request = json.loads(argument)
-    wanted = Wanted(
-        tuple((start, stop) for start, stop in request["windows"]), request["max_chars"], request.get("name", "")
-    )
-    with os.fdopen(request["fd"], "rb") as source:
-        source.seek(0)
-        answer = json.dumps(read(request["kind"], source, wanted), ensure_ascii=False)
-    rest = memoryview(answer.encode("utf-8", "replace"))
-    while rest:
-        rest = rest[os.write(1, rest) :]
-    os._exit(0)  # what the libraries would do at their end is of no use
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -3,6 +3,10 @@
 import io
 from typing import Any, BinaryIO
 
+import PIL.BmpImagePlugin  # these four Image.open would import, in the process of each picture anew
+import PIL.GifImagePlugin
+import PIL.JpegImagePlugin
+import PIL.PngImagePlugin  # noqa: F401
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from picoclawd.documents.units import IMAGE_MAX_BYTES, Found, Picture, Unreadable, Wanted

@@ -26,6 +26,12 @@ class Mark(msgspec.Struct, frozen=True):
     magic: bytes
     kind: Kind
     words: str
+    likely: str = ""  # the module that its reader will most likely turn to
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """The modules to import for it: its reader, and what that will need."""
+        return (self.kind.value, self.likely) if self.likely else (self.kind.value,)
 
 
 _PICTURE_BRANDS = (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1")  # in the box that MP4 has, too
@@ -43,8 +49,14 @@ MARKS: tuple[Mark, ...] = (
     *(Mark(4, b"ftyp" + brand, Kind.IMAGE, "HEIF or AVIF image") for brand in _PICTURE_BRANDS),
 )
 OFFICE = Mark(0, b"PK\x03\x04", Kind.OFFICE, "Office document")
+# Names of parts, which say that a zip container is Office's, and most likely what. The reader decides by all of them.
+_OFFICE_PARTS = (
+    (b"word/", msgspec.structs.replace(OFFICE, likely="docx")),
+    (b"ppt/", msgspec.structs.replace(OFFICE, likely="pptx")),
+    (b"[Content_Types].xml", OFFICE),
+    (b"_rels/.rels", OFFICE),
+)
 TABLE = Mark(0, b"", Kind.TABLE, "table")
-_OFFICE_PARTS = (b"[Content_Types].xml", b"_rels/.rels", b"word/", b"ppt/")
 _TABLE_NAMES = (b".csv", b".tsv")
 
 
@@ -65,8 +77,8 @@ def sniff_binary(head: bytes) -> Mark | None:
     for mark in MARKS:
         if head.startswith(mark.magic, mark.place):
             return mark
-    if head.startswith(OFFICE.magic) and any(part in head for part in _OFFICE_PARTS):
-        return OFFICE
+    if head.startswith(OFFICE.magic):
+        return next((mark for part, mark in _OFFICE_PARTS if part in head), None)
     return None
 
 

@@ -9,7 +9,6 @@ import errno
 import fcntl
 import functools
 import os
-import platform
 import signal
 from typing import Any
 
@@ -31,7 +30,8 @@ _NO_LEASE = frozenset({errno.EAGAIN, errno.EACCES, errno.EPERM, errno.EINVAL, er
 
 _DELETED = b" (deleted)"
 
-_PR_SET_DUMPABLE = 4  # prctl(2)
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 
 PROC_SUPER_MAGIC = 0x9FA0  # statfs(2)
@@ -161,10 +161,21 @@ def ignore_lease_signal() -> None:
 
 def give_up_privileges() -> None:
     """Let this process gain no privilege by what it starts, leave no core, and be looked into by nobody but root."""
-    for option, value in ((_PR_SET_NO_NEW_PRIVS, 1), (_PR_SET_DUMPABLE, 0)):
-        if _libc().prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process, just forked by the process `parent`, be killed where that one ends before it does."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before it could tell us
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc().prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _renameat2(old_dir_fd: int, old: bytes, new_dir_fd: int, new: bytes, flags: int) -> None:
@@ -212,7 +223,7 @@ def _renameat2_call() -> "ctypes._NamedFuncPointer | functools.partial[int]":
         wrapper = _libc().renameat2
         wrapper.argtypes = arguments
         return wrapper
-    number = _SYS_RENAMEAT2.get(platform.machine())
+    number = _SYS_RENAMEAT2.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     call = ctypes.CDLL(None, use_errno=True).syscall

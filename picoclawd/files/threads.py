@@ -34,7 +34,7 @@ class LaneStatistics(msgspec.Struct, frozen=True):
 
 
 class Threads:
-    """Own the thread lanes, whose turns go round the connections that wait. `history` is 1 because SQLite has one
+    """Own the thread lanes, whose turns go to the connection that had least. `history` is 1 because SQLite has one
     writer, `index` because two threads that stat were slower than one, and names must not queue behind scans; `scan`
     None means a core each, at least 2; `spill` is apart because answers that are put on disk are synced, so neither
     reads nor commits may wait for them."""

@@ -230,6 +230,10 @@ class History:
         self._writer.close()
         self._readers.renew()
 
+    def coming(self) -> AbstractContextManager[None]:
+        """Announce that the body, in this thread, will most likely begin a change: see `Writer.coming`."""
+        return self._writer.coming()
+
     def _record(self, intent: Intent, begun_as: State) -> Begun:
         try:
             refusal = (

@@ -1,16 +1,17 @@
-"""One writer at a time to the history database: whatever waits goes into one transaction, and no timer is set.
+"""One writer at a time to the history database: whatever waits goes into one transaction.
 
 Who comes while nobody commits commits himself, in his own thread, which spares two switches between threads. Who comes
-meanwhile queues, and the writer's own thread takes all of them into the next transaction: eight writers share an fsync,
-one alone waits for nothing. What nobody waits for (an intent is done) rides along with the next commit, or, when none
-comes, is written without an fsync: after a power loss the start compares that intent with the disk.
+meanwhile queues, and the writer's own thread takes all of them into the next transaction. A commit waits a moment for
+those who are on their way, so that eight writers share an fsync; one alone waits for nothing. What nobody waits for
+(an intent is done) rides along with the next commit, or, when none comes, is written without an fsync: after a power
+loss the start compares that intent with the disk.
 """
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -27,6 +28,7 @@ Work = Callable[[Transaction], ResultT]
 _CLOSED = "the history is closed"
 _RIDE_S = 0.02  # how long what nobody waits for waits for a commit to ride on
 _RIDERS_MAX = 256  # then it is written, also when jobs keep coming
+_COMING_S = 0.004  # how long a commit waits for who is on his way
 _GROUP_MAX = 256  # jobs in one transaction: its log must stay small
 
 
@@ -50,6 +52,12 @@ class _Job:
     result: "Future[object]" = field(default_factory=Future)
 
 
+class _Here(threading.local):
+    """Whether this thread has announced that it comes."""
+
+    comes = False
+
+
 class Writer:
     """Owns the writing connection, from the construction to `close`.
 
@@ -60,8 +68,12 @@ class Writer:
     def __init__(self, db: Connection, renew: Callable[[], Connection]) -> None:
         self._db: Connection | None = db
         self._renew = renew
-        self._state = threading.Condition()  # of what follows; only who is `busy` touches the connection
+        lock = threading.RLock()
+        self._state = threading.Condition(lock)  # of what follows; only who is `busy` touches the connection
+        self._all_came = threading.Condition(lock)
         self._jobs: deque[_Job] = deque()
+        self._coming = 0  # threads that are about to submit
+        self._here = _Here()
         self._failed_riders: list[_Job] = []
         self._busy = False
         self._handed = False  # whoever was busy left the rest to the thread
@@ -72,6 +84,18 @@ class Writer:
         self._synchronous = ""
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
+
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Announce that the body, in this thread, will soon submit something, though it need not."""
+        with self._state:
+            self._coming += 1
+        self._here.comes = True
+        try:
+            yield
+        finally:
+            with self._state:
+                self._arrive()
 
     def submit(self, work: Work[ResultT], *, durable: bool = True) -> ResultT:
         """Run `work` in the next transaction and return what it returned, once that is committed. Blocking.
@@ -116,6 +140,7 @@ class Writer:
             if self._closing:
                 raise HistoryError(_CLOSED)
             self._jobs.append(job)
+            self._arrive()
             if not job.waited:
                 self._pending += 1
                 if not self._riding or self._pending >= _RIDERS_MAX:
@@ -129,7 +154,6 @@ class Writer:
     def _commit_what_waits(self) -> None:
         """Commit once; what came meanwhile is left to the thread, so that nobody works for others for long."""
         try:
-            time.sleep(0)  # gives the GIL away once: who is about to queue does, and shares this commit
             self._commit(self._take())
         except BaseException:  # a bug behind the commit: nobody knows what the store's own files are now
             self._refuse_waiting()
@@ -137,8 +161,17 @@ class Writer:
         finally:
             self._leave()
 
+    def _arrive(self) -> None:
+        if self._here.comes:
+            self._here.comes = False
+            self._coming -= 1
+            if not self._coming:
+                self._all_came.notify_all()
+
     def _take(self) -> list[_Job]:
         with self._state:
+            if self._coming:
+                self._all_came.wait_for(lambda: not self._coming, _COMING_S)
             group, self._failed_riders = self._failed_riders, []
             while self._jobs and len(group) < _GROUP_MAX:
                 group.append(self._jobs.popleft())

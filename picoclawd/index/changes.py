@@ -20,12 +20,15 @@ class Found(NamedTuple):
 class Difference(msgspec.Struct, frozen=True):
     """The visible entries that are there and were not, and the other way round: net, in no order.
 
-    A file that became a directory is in both. `rules_changed`: some may have come or gone by an ignore rule or the
-    policy, with nothing done to them. Not `complete`: there was more than could be kept, so look at everything.
+    A file that became a directory is in both. `passing` are files that came and went, or went and came back: no
+    difference, but one half of it may have been told already, and they may be other files. `rules_changed`: some may
+    have come or gone by an ignore rule or the policy, with nothing done to them. Not `complete`: there was more than
+    could be kept, so look at everything.
     """
 
     created: tuple[Found, ...] = ()
     removed: tuple[Found, ...] = ()
+    passing: tuple[bytes, ...] = ()
     rules_changed: bool = False
     complete: bool = True
 
@@ -39,6 +42,7 @@ class Changes:
     def _begin(self) -> None:
         self._created: dict[bytes, Kind] = {}
         self._removed: dict[bytes, Kind] = {}
+        self._passing: dict[bytes, None] = {}
         self._complete = True
         self.rules_changed = False
 
@@ -53,6 +57,7 @@ class Changes:
         difference = Difference(
             tuple(Found(path, kind) for path, kind in self._created.items()),
             tuple(Found(path, kind) for path, kind in self._removed.items()),
+            tuple(self._passing),
             self.rules_changed,
             self._complete,
         )
@@ -63,10 +68,12 @@ class Changes:
         for path, kind in found:
             if undone.get(path) is kind:
                 del undone[path]
+                if kind is Kind.FILE:
+                    self._passing[path] = None
             else:
                 done[path] = kind
-        if len(done) > CHANGES_MAX:
-            self._created, self._removed, self._complete = {}, {}, False
+        if len(done) > CHANGES_MAX or len(self._passing) > CHANGES_MAX:
+            self._created, self._removed, self._passing, self._complete = {}, {}, {}, False
 
 
 def _visible(directory: bytes, entries: Iterable[tuple[bytes, int]]) -> Iterator[Found]:

@@ -15,6 +15,7 @@ from picoclawd.index.pattern import SearchPattern
 from picoclawd.index.requirements import trigram_query
 
 UNFILTERED = 50  # files: a page of what is everywhere is full before a filter pays
+_WINDOW_GROWTH = 4
 _WINDOW_MAX = 12_800  # files that are filtered at once
 
 
@@ -31,19 +32,26 @@ def sift(
     yield from files[:unfiltered]
     query = trigram_query(requirement(pattern.source))
     found = _Found(pattern)
-    start = size = unfiltered
+    start, size = unfiltered, _WINDOW_GROWTH * unfiltered
     while start < len(files) and not stop():
         window = files[start : start + size]
         yield from _sifted(window, corpus.select(window, query, verified=verified, stop=stop), found)
-        start, size = start + size, min(2 * size, _WINDOW_MAX)
+        start, size = start + size, min(_WINDOW_GROWTH * size, _WINDOW_MAX)
 
 
 def _sifted(window: Sequence[bytes], selection: Selection, found: "_Found") -> Iterator[bytes]:
     others = frozenset(selection.alone + selection.binary)  # binary ones are for who counts them
     groups = {part.group.paths[index]: part.group for part in selection.parts for index in part.indexes()}
+    last: Group | None = None
+    matching: frozenset[bytes] | None = None
     for path in window:
         group = groups.get(path)
-        if path in others or (group is not None and found.may_match(group, path)):
+        if group is not None:
+            if group is not last:  # its files mostly follow each other
+                last, matching = group, found.matching(group)
+            if matching is None or path in matching:
+                yield path
+        elif path in others:
             yield path
 
 
@@ -55,13 +63,14 @@ class _Found:
         self._anchors: tuple[SearchPattern, ...] | None = None
         self._matching: dict[Group, frozenset[bytes]] = {}
 
-    def may_match(self, group: Group, path: bytes) -> bool:
+    def matching(self, group: Group) -> frozenset[bytes] | None:
+        """The files of a group that match; None where that would take too long, or its texts are not held."""
         if not isinstance(group, Bundle) or group.is_large:
-            return True
+            return None
         matching = self._matching.get(group)
         if matching is None:
             matching = self._matching[group] = self._search(group)
-        return path in matching
+        return matching
 
     def _search(self, bundle: Bundle) -> frozenset[bytes]:
         if self._anchors is None:

@@ -103,10 +103,10 @@ class Tree:
                         self._visit(child, work)
             self._drain(work, poll)
 
-    def noted(self, path: bytes) -> None:
+    def noted(self, path: bytes, *, is_file: bool = False) -> None:
         """Take in our own write, creation, move or removal at `path`, without listing its directory again.
 
-        Raises: as `verify`.
+        `is_file`: a regular file was just seen there, so it need not be looked for. Raises: as `verify`.
         """
         directory, name = paths.split(path)
         with self._working() as work:
@@ -118,7 +118,7 @@ class Tree:
                 elif name in RULE_NAMES:
                     self._rescan(node, work)
                 elif not node.unreadable and keeps(directory, name):
-                    self._note(node, name, work)
+                    self._note(node, name, work, is_file)
             self._drain(work, _no_poll)
 
     def names(self, scope: bytes) -> Names | None:
@@ -134,6 +134,11 @@ class Tree:
             with self._lock:
                 names = names_below(node)
         return names
+
+    def names_at_hand(self, scope: bytes) -> Names | None:
+        """What `names` gives where it need not join anything for that; None else. Does not block."""
+        node = self._find(scope) if self.is_built else None
+        return None if node is None else node.names
 
     def listing(self, directory: bytes) -> Listing | None:
         """The entries of a directory with their verdicts, None where the tree does not hold it. Does not block."""
@@ -298,14 +303,10 @@ class Tree:
         self._replace(node, listing, found.facts is None)
         work.owed.extend(child for child in node.children.values() if child.is_due)
 
-    def _note(self, node: Node, name: bytes, work: _Work) -> None:
+    def _note(self, node: Node, name: bytes, work: _Work, is_file: bool) -> None:
         """Set one entry as it is now. The facts stay what they were, so they must not be believed."""
         try:
-            fd = self._ground.open(node.path)
-            try:
-                kind = kind_at(fd, name)
-            finally:
-                os.close(fd)
+            kind = Kind.FILE if is_file else self._kind_at(node, name)
         except OSError:
             self._rescan(node, work)
             return
@@ -315,6 +316,13 @@ class Tree:
         child = node.children.get(name)
         if child is not None:
             self._visit(child, work)
+
+    def _kind_at(self, node: Node, name: bytes) -> Kind | None:
+        fd = self._ground.open(node.path)
+        try:
+            return kind_at(fd, name)
+        finally:
+            os.close(fd)
 
     def _replace(self, node: Node, listing: Listing, unreadable: bool) -> None:
         old = node.listing

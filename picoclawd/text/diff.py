@@ -52,14 +52,45 @@ def unified(path: str, before: bytes, after: bytes, context: int = 3) -> tuple[D
     The shortest possible for versions of up to some 8,000 changed lines; beyond that, what lies between the first
     and the last change may be shown as replaced whole.
     """
-    old, new = lines.split_lines(before), lines.split_lines(after)
+    start, end, new_end = _differing(before, after, context)
+    skipped = before.count(b"\n", 0, start)
+    old, new = lines.split_lines(before[start:end]), lines.split_lines(after[start:new_end])
     hunks = list(_grouped(_blocks(old, new), context))
     if not hunks:
         return ()
     out = [DiffLine("header", "--- " + quoted(f"a/{path}")), DiffLine("header", "+++ " + quoted(f"b/{path}"))]
     for blocks in hunks:
-        out += _hunk(old, new, blocks, context)
+        out += _hunk(old, new, blocks, context, skipped)
     return tuple(out)
+
+
+def _differing(before: bytes, after: bytes, context: int) -> tuple[int, int, int]:
+    """Where the lines are that differ, with `context` lines around: start in both, end in `before`, end in `after`.
+
+    Only these are split: an edit of one line costs what its surroundings do, however long the file is.
+    """
+    head = _agreeing(before, after)
+    tail = _agreeing(before[head:][::-1], after[head:][::-1])
+    start = before.rfind(b"\n", 0, head) + 1
+    for _ in range(context):
+        start = before.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    end = before.find(b"\n", len(before) - tail)
+    for _ in range(context):
+        end = before.find(b"\n", end + 1) if end >= 0 else end
+    kept = 0 if end < 0 else len(before) - end - 1
+    return start, len(before) - kept, len(after) - kept
+
+
+def _agreeing(one: bytes, other: bytes) -> int:
+    """How many of the first bytes are the same in both."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def bounded(rows: Sequence[DiffLine], max_chars: int) -> tuple[tuple[DiffLine, ...], bool]:
@@ -202,13 +233,17 @@ def _grouped(blocks: Iterator[_Block], context: int) -> Iterator[list[_Block]]:
         yield group
 
 
-def _hunk(old: Sequence[bytes], new: Sequence[bytes], blocks: Sequence[_Block], context: int) -> Iterator[DiffLine]:
+def _hunk(
+    old: Sequence[bytes], new: Sequence[bytes], blocks: Sequence[_Block], context: int, skipped: int
+) -> Iterator[DiffLine]:
+    """The lines of one hunk. `skipped` is how many lines both have before the first of `old` and `new`."""
     first, last = blocks[0], blocks[-1]
     before = min(context, first.start)
     behind = min(context, len(old) - last.end)
     start, end = first.start - before, last.end + behind
     new_start, new_end = first.new_start - before, last.new_end + behind
-    yield DiffLine("header", f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@")
+    ranges = _range(start + skipped, end + skipped), _range(new_start + skipped, new_end + skipped)
+    yield DiffLine("header", f"@@ -{ranges[0]} +{ranges[1]} @@")
     done = start
     for block in blocks:
         yield from _rows("context", old[done : block.start])

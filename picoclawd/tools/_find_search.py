@@ -12,7 +12,7 @@ from picoclawd.index.pattern import SearchPattern
 from picoclawd.text.window import MATCH_ROW_MAX_BYTES
 from picoclawd.tools._find import Data, Found, Params
 from picoclawd.tools._find_names import Scope, candidates_of
-from picoclawd.tools._rows import row_of, shown_line, shown_name
+from picoclawd.tools._rows import row_of, shown_lines, shown_name
 from picoclawd.tools._sieve import sieve_maker
 from picoclawd.tools._skipped import skipped_of, skipped_words, trust_words
 from picoclawd.tools._spec import Call, Cleaner, Deferred, Plain, Result, Settings
@@ -137,6 +137,7 @@ def _files(entries: Sequence[Entry], changed: bool) -> _Shown:
 def _content(page: Sequence[FileLines], cleaner: Cleaner) -> _Shown:
     rows: list[Found] = []
     texts: list[str] = []
+    shown = iter(shown_lines([line for file in page for line in file.lines], cleaner, MATCH_ROW_MAX_BYTES))
     for file in page:
         row = row_of(file.job.place, file.job.path)
         name = shown_name(file.job.place, file.job.path)
@@ -146,7 +147,7 @@ def _content(page: Sequence[FileLines], cleaner: Cleaner) -> _Shown:
             if has_context and last and line.line_no > last + 1:
                 texts.append("--")
             last = line.line_no
-            text = shown_line(line, cleaner, MATCH_ROW_MAX_BYTES)
+            text = next(shown)
             context = UNSET if line.match is not None else True
             mark = ":" if context is UNSET else "-"
             texts.append(f"{name}{mark}{line.line_no}{mark}{text}")

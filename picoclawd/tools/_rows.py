@@ -1,5 +1,6 @@
 """Rows of search results, for data and for content."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -46,10 +47,15 @@ def shown_name(place: Place, path: bytes) -> str:
     return display.name(place.shown(path))
 
 
-def shown_line(line: LineHit, cleaner: Cleaner, max_bytes: int) -> str:
-    """The text of a row: masked first, so that no cut hides what a secret is known by, then cut around its match."""
-    start, end = line.match or (0, 0)
-    text = line.text.decode("utf-8", "replace")
-    first = len(line.text[:start].decode("utf-8", "replace"))
-    last = first + len(line.text[start:end].decode("utf-8", "replace"))
-    return window(*cleaner.clean_line(text, first, last), max_bytes)
+def shown_lines(lines: Sequence[LineHit], cleaner: Cleaner, max_bytes: int) -> list[str]:
+    """The texts of rows: masked first, so that no cut hides what a secret is known by, then cut around their match."""
+    texts = [line.text.decode("utf-8", "replace") for line in lines]
+    is_clean = cleaner.leaves(texts)
+    shown: list[str] = []
+    for line, text in zip(lines, texts, strict=True):
+        start, end = line.match or (0, 0)
+        if not text.isascii():
+            start, end = (len(line.text[:place].decode("utf-8", "replace")) for place in (start, end))
+        cleaned = (text, start, end) if is_clean else cleaner.clean_line(text, start, end)
+        shown.append(window(*cleaned, max_bytes))
+    return shown

@@ -1,6 +1,6 @@
 """What a tool is, what it gets (`Call`) and what it gives (`Result`)."""
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -114,6 +114,10 @@ class Cleaner(Protocol):
 
     def clean_line(self, text: str, start: int, end: int) -> tuple[str, int, int]:
         """A line, and where the part of it between two characters is afterwards."""
+        ...
+
+    def leaves(self, texts: Sequence[str]) -> bool:
+        """Whether `clean` would give each of these as it is."""
         ...
 
 

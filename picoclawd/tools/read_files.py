@@ -25,6 +25,7 @@ from picoclawd.tools._read_files import Data, FileData, FileParam, Image, Params
 from picoclawd.tools._reads import editor_notice, note_read
 from picoclawd.tools._relevance import WITHHELD, Check
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, Plain, Result, Settings, tool
+from picoclawd.workspace.crew import Crew
 from picoclawd.workspace.documents import wanted_of
 from picoclawd.workspace.questions import Question, Target
 from picoclawd.workspace.read import Confirmed, Reading, Sensitive
@@ -136,7 +137,7 @@ class _Readings:
     async def all(self) -> list[_Entry]:
         """Read them all. Raises: cancelled."""
         call, entries = self._call, self._entries
-        async with trio.open_nursery() as nursery:
+        async with call.workspace.documents.crew() as crew, trio.open_nursery() as nursery:
             for index, entry in enumerate(entries):
                 if call.cancelled():
                     break
@@ -145,7 +146,7 @@ class _Readings:
                 part = await self._look(entry)
                 self._parts.append(part)
                 if isinstance(part, _Seen):
-                    nursery.start_soon(self._finish, part, index)
+                    nursery.start_soon(self._finish, crew, part, index)
         done = [part for part in self._parts if not isinstance(part, _Seen)]
         stopped = any(isinstance(part, _Failed) and part.fault.slug is Slug.CANCELLED for part in done)
         if stopped or len(done) < len(entries):
@@ -165,19 +166,20 @@ class _Readings:
         except Fault as fault:
             return _Failed(entry, fault)
 
-    async def _finish(self, seen: _Seen, index: int) -> None:
+    async def _finish(self, crew: Crew, seen: _Seen, index: int) -> None:
         """Read a document or a recording, and put what came of it in the place of what was seen of it."""
         try:
             if isinstance(seen.what, Mark):
-                self._parts[index] = await self._read_document(seen, seen.what)
+                self._parts[index] = await self._read_document(crew, seen, seen.what)
             else:
                 self._parts[index] = await self._listen(seen, seen.what, index)
         except Fault as fault:
             self._parts[index] = _Failed(seen.entry, fault)
 
-    async def _read_document(self, seen: _Seen, mark: Mark) -> _Entry:
+    async def _read_document(self, crew: Crew, seen: _Seen, mark: Mark) -> _Entry:
         wanted = wanted_of(seen.path, windows_of(seen.entry), self._room)
-        found = await self._call.workspace.documents.read(seen.path, mark, seen.reading.stamp, wanted, seen.confirmed)
+        documents = self._call.workspace.documents
+        found = await documents.read(crew, seen.path, mark, seen.reading.stamp, wanted, seen.confirmed)
         head = self._check.head_of(text.encode("utf-8", "replace") for _, text in found.units)
         content = document_of(found, wanted, seen.entry, self._room)
         return await self._judged(seen.path, seen.entry, seen.reading, content, head)

@@ -1,5 +1,6 @@
 """search_files: lines that match a regular expression, or files by name."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -9,7 +10,7 @@ from picoclawd import limits
 from picoclawd.index.contents import Allowance
 from picoclawd.index.pattern import SearchPattern
 from picoclawd.text.window import ROW_MAX_BYTES
-from picoclawd.tools._rows import Row, row_of, shown_line, shown_name
+from picoclawd.tools._rows import Row, row_of, shown_lines, shown_name
 from picoclawd.tools._sieve import sieve_maker
 from picoclawd.tools._skipped import Skipped, skipped_of, skipped_words, trust_words
 from picoclawd.tools._spec import READS, Call, Cleaner, Deferred, PathBytesParam, Plain, Result, Settings, tool
@@ -116,7 +117,9 @@ async def search_files(call: Call[SearchFilesSettings], params: Params) -> Resul
     place = await call.workspace.finder.place(path)
     wanted = None if params.consistency is UNSET else params.consistency
     form = params.pattern if pattern is None else params.file_glob
-    candidates = await call.workspace.finder.find(place, form, wanted, stop.poll)
+    # The names of links are shown to nobody before they are judged; a search for contents opens what it gets to.
+    judge = pattern is None
+    candidates = await call.workspace.finder.find(place, form, wanted, stop.poll, judge_links=judge)
     if params.order == "modified":
         candidates = await call.workspace.finder.newest_first(candidates, stop.poll)
     if pattern is None:
@@ -184,8 +187,9 @@ def _names(call: Call[SearchFilesSettings], page: _Page, candidates: Candidates)
 def _contents(page: _Page, candidates: Candidates, outcome: Outcome, cleaner: Cleaner, changed: bool) -> Result:
     rows: list[Row] = []
     lines: list[str] = []
+    shown = iter(shown_lines([line for hit in outcome.hits for line in hit.lines], cleaner, ROW_MAX_BYTES))
     for index, hit in enumerate(outcome.hits):
-        row, texts = _shown(page, candidates.place, hit, cleaner)
+        row, texts = _shown(page, candidates.place, hit, shown)
         rows.append(row)
         if index and hit.lines and page.context:
             lines.append("--")
@@ -202,15 +206,15 @@ def _contents(page: _Page, candidates: Candidates, outcome: Outcome, cleaner: Cl
     return _result(page, candidates, found)
 
 
-def _shown(page: _Page, place: Place, hit: Hit, cleaner: Cleaner) -> tuple[Row, list[str]]:
-    """One result as a row of data and as lines of text."""
+def _shown(page: _Page, place: Place, hit: Hit, shown: Iterator[str]) -> tuple[Row, list[str]]:
+    """One result as a row of data and as lines of text; the texts of its own lines come first in `shown`."""
     name = shown_name(place, hit.path)
     mode = page.params.output_mode
     if mode == "files_only":
         return row_of(place, hit.path), [name]
     if mode == "count":
         return row_of(place, hit.path, count=hit.count), [f"{name}:{hit.count}"]
-    texts = [(line.line_no, shown_line(line, cleaner, ROW_MAX_BYTES), line.match is not None) for line in hit.lines]
+    texts = [(line.line_no, next(shown), line.match is not None) for line in hit.lines]
     if not page.context:
         line_no, text, _ = texts[0]
         return row_of(place, hit.path, line=line_no, text=text), [f"{name}:{line_no}:{text}"]

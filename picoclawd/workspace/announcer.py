@@ -104,6 +104,7 @@ class Announcer:
             return
         await self._hint_all((path, "create") for path, kind in difference.created if kind is Kind.FILE)
         await self._hint_all((path, "delete") for path, kind in difference.removed if kind is Kind.FILE)
+        await self._hint_all((path, "modify") for path in difference.passing)
 
     async def _hint_all(self, hints: Iterator[tuple[bytes, Action]]) -> None:
         while chunk := list(itertools.islice(hints, _CHUNK)):

@@ -52,9 +52,12 @@ class Finder:
         """
         return await self._threads.run(Lane.READ, self._place, path)
 
-    async def find(self, place: Place, form: str, wanted: Consistency | None, poll: Poll) -> Candidates:
+    async def find(
+        self, place: Place, form: str, wanted: Consistency | None, poll: Poll, *, judge_links: bool = True
+    ) -> Candidates:
         """The files below `place` that a name form selects; the file that was named, whatever its name is.
 
+        Without `judge_links` every link of the workspace is among them, for who opens them as he gets there.
         `wanted` None is `verified` in a scope of at most verify_files_max files, else `watched`. A poll that raises
         OutOfTimeError leaves what was found so far.
 
@@ -69,8 +72,7 @@ class Finder:
             except OutOfTimeError:
                 return Candidates(place, [], "verified", complete=False)
             if known is not None:
-                key: object = (place.directory, form, known.names.generation)
-                files, key = await self._threads.run(Lane.INDEX, self._selected, place, chosen, known.names, key)
+                files, key = await self._select(place, chosen, form, known.names, judge_links)
                 return Candidates(place, files, known.consistency, known.names.skipped, known.degraded, key=key)
         return await self._threads.run(Lane.SCAN, self._walked, place, chosen, poll)
 
@@ -127,13 +129,29 @@ class Finder:
         directory, name = paths.split(real)
         return Place(directory, b"", inside=False, file=name)
 
-    def _selected(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> tuple[list[bytes], object]:
-        """The files that the form selects, and the links that may be read, and a key for both."""
+    async def _select(
+        self, place: Place, chosen: "_Chosen", form: str, names: Names, judge_links: bool
+    ) -> tuple[list[bytes], object]:
+        """The files that the form selects, and the links, of which those that may be read; and a key for both."""
+        key: object = (place.directory, form, names.generation)
+        if judge_links:
+            return await self._threads.run(Lane.INDEX, self._judged, place, chosen, names, key)
+        with_links = (key, "and every link")
+        files = self._lately.get(with_links)  # most often it is at hand, and others may be busy in the lane
+        if files is None:
+            files = await self._threads.run(Lane.INDEX, self._unjudged, place, chosen, names, key, with_links)
+        return files, with_links
+
+    def _judged(self, place: Place, chosen: "_Chosen", names: Names, key: object) -> tuple[list[bytes], object]:
         files = self._once(key, lambda: chosen.of(names.files, place.directory))
         if not names.links.count:
             return files, key
         links = tuple(link for link in chosen.of(names.links, place.directory) if self.may_follow(place, link))
         return self._once((key, links), lambda: _with_links(files, links)), (key, links)
+
+    def _unjudged(self, place: Place, chosen: "_Chosen", names: Names, key: object, with_links: object) -> list[bytes]:
+        files = self._once(key, lambda: chosen.of(names.files, place.directory))
+        return self._once(with_links, lambda: _with_links(files, chosen.of(names.links, place.directory)))
 
     def _once(self, key: object, select: Callable[[], list[bytes]]) -> list[bytes]:
         """What was selected lately by this key; it is not to be changed."""

@@ -103,7 +103,7 @@ class Changer:
         locks: LockTable,
         threads: Threads,
         new_file_mode: int | None,
-        noted: Callable[[bytes], None],
+        noted: Callable[[bytes, bool], None],
         journal: Journal,
         confirmations: Confirmations,
         announcer: Announcer,
@@ -117,6 +117,7 @@ class Changer:
         self._confirmations = confirmations
         self._announcer = announcer
         self._editors = editors
+        self._closer = closing.Closer()
         self.new_file_mode = new_file_mode
         self.closing = False
 
@@ -187,7 +188,7 @@ class Changer:
     ) -> Changed | Question | None:
         """Everything that happens under the lock; a question where a person must be asked first, and None where the
         path no longer leads to what is locked. What fails here before `_apply` has changed nothing."""
-        with reported(request.verb, request.path.given):
+        with reported(request.verb, request.path.given), self._journal.coming():
             found = self._find(request)
             if isinstance(found, Foreseen):
                 if _new_directory_key(found) != key:
@@ -201,7 +202,7 @@ class Changer:
                     return self._commit(request, place, fd, compute, granted)
                 finally:
                     if fd is not None:
-                        closing.close(fd)
+                        self._closer.close(fd)
 
     def _into_new_directory(
         self, request: Request, foreseen: Foreseen, compute: Compute, granted: Granted | None
@@ -231,10 +232,13 @@ class Changer:
         if question is not None:
             return question
         approval = None if granted is None else granted.request_id
+        is_file = False
         try:
-            return self._apply(request, place, old, plan, approval)
+            changed = self._apply(request, place, old, plan, approval)
+            is_file = changed.action != "removed"
+            return changed
         finally:
-            self._noted(place.real)  # also after a failure: its outcome may be unknown
+            self._noted(place.real, is_file)  # also after a failure: its outcome may be unknown
 
     def _plan(self, request: Request, old: Old, compute: Compute) -> Plan:
         _check_match(request, old)

@@ -1,17 +1,17 @@
-"""Read documents in worker processes: two at a time, each for one file, with nothing but its descriptor.
+"""Read documents in processes of their own: two at a time, each with nothing but its document's descriptor.
 
-The daemon never parses a document itself. A worker that takes too much, hangs or dies costs its own file's answer and
-nothing else; a caller that goes away takes its workers along.
+The daemon never parses a document itself. A process that takes too much, hangs or dies costs its own file's answer and
+nothing else; a caller that goes away takes its crew along, the workers that start these processes.
 """
 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -28,25 +28,26 @@ from picoclawd.files.policy import Access
 from picoclawd.files.rooted import Rooted
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.threads import Lane, Threads
+from picoclawd.workspace.crew import Bench, Crew
 from picoclawd.workspace.read import Confirmed, target_of
 
-COMMAND = (sys.executable, "-I", "-m", "picoclawd.documents.child")
-WORKERS = 2  # at a time: each may take limits.DOCUMENT_DATA_BYTES and a core
-DEADLINE_S = 20.0  # of one worker, its 10 s of the processor included: a slow disk or a busy machine
+COMMAND = (sys.executable, "-I", "-m", "picoclawd.documents.worker")
+WORKERS = 2  # that read at a time: each may take limits.DOCUMENT_DATA_BYTES and a core
+DEADLINE_S = 20.0  # of one document, its 10 s of the processor included: a slow disk or a busy machine
 IMAGE_FILE_MAX_BYTES = 10 * limits.MIB
 CACHE_MAX_BYTES = 32 * limits.MIB
 
 _ANSWER_MAX_BYTES = 16 * limits.MIB  # 1 MiB of characters, each at its longest in JSON, and a picture
-_ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8", "PATH": os.defpath}
-_BOUNDS = programs.Bounds(DEADLINE_S, _ANSWER_MAX_BYTES, {})  # the worker bounds itself further
+_BOUNDS = programs.Bounds(DEADLINE_S, _ANSWER_MAX_BYTES, {})  # the process bounds itself further
 _OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
 _OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)  # how libraries end where they get none
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """How many workers were started, and what the cache holds."""
+    """How many workers were started and rest, and what the cache holds."""
 
     started: int
+    resting: int
     entries: int
     bytes: int
 
@@ -60,15 +61,23 @@ class Documents:
         self._rooted = rooted
         self._threads = threads
         self._tick_ns = tick_ns
-        self._command = command
         self._workers = trio.CapacityLimiter(WORKERS)
         self._cache = _Cache(CACHE_MAX_BYTES)
-        self._started = 0
+        self._bench = Bench(command)
+
+    @asynccontextmanager
+    async def crew(self) -> AsyncIterator[Crew]:
+        """The workers of one call, for `read`: started as they are needed, ended with the block."""
+        crew = Crew(self._bench)
+        try:
+            yield crew
+        finally:
+            await crew.end()
 
     async def read(
-        self, path: WsPath, mark: Mark, stamp: Stamp, wanted: Wanted, confirmed: Confirmed | None = None
+        self, crew: Crew, path: WsPath, mark: Mark, stamp: Stamp, wanted: Wanted, confirmed: Confirmed | None = None
     ) -> Found:
-        """Read units of the document that was just seen at `path` with that stamp. Waits for one of two workers.
+        """Read units of the document that was just seen at `path` with that stamp. Waits until fewer than two are read.
 
         Raises: what opening raises; conflict where it is another file by now; too_large, unsupported_format,
         reader_not_installed, timeout.
@@ -88,7 +97,7 @@ class Documents:
                 if held is not None:
                     return held
                 taken_ns = time.time_ns()
-                found = await self._work(path, mark, opened, wanted)
+                found = await self._work(crew, path, mark, opened, wanted)
                 self._refuse_other(path, opened, stamp)
         if stamps.settled(stamp, taken_ns, self._tick_ns):
             self._cache.put(key, found)
@@ -96,7 +105,7 @@ class Documents:
 
     def statistics(self) -> Statistics:
         """What was done so far, and what is held."""
-        return Statistics(self._started, len(self._cache), self._cache.bytes)
+        return Statistics(self._bench.started, self._bench.resting, len(self._cache), self._cache.bytes)
 
     def _open(self, path: WsPath, confirmed: Confirmed | None) -> OpenFile:
         opened = self._rooted.open_file(path, Access.READ if confirmed is None else Access.READ_OR_ASK)
@@ -112,14 +121,10 @@ class Documents:
         if stamps.of(os.fstat(opened.fd)) != stamp:
             raise Fault(Slug.CONFLICT, f"{path.given} changed while it was read. Read it again.", retryable=True)
 
-    async def _work(self, path: WsPath, mark: Mark, opened: OpenFile, wanted: Wanted) -> Found:
-        request = {"kind": mark.kind, "fd": opened.fd, "windows": wanted.windows, "max_chars": wanted.max_chars}
-        argv = (*self._command, json.dumps({**request, "name": wanted.name}))
-        self._started += 1
+    async def _work(self, crew: Crew, path: WsPath, mark: Mark, opened: OpenFile, wanted: Wanted) -> Found:
+        request = json.dumps({"kind": mark.kind, **wanted._asdict()}).encode()
         try:
-            ended = await programs.run(
-                argv, subprocess.DEVNULL, _ENVIRONMENT, _BOUNDS, shown="its reader", pass_fds=(opened.fd,)
-            )
+            ended = await crew.read(mark.readers, opened.fd, request, _BOUNDS)
         except Fault as fault:
             if fault.slug is not Slug.TIMEOUT:
                 raise
@@ -128,14 +133,18 @@ class Documents:
             raise _failed(path, mark, Slug.TOO_LARGE, "its reader answered with more than can be sent")
         if ended.status != 0:
             raise _failed(path, mark, *_why_died(ended.status))
-        result: dict[str, Any] = json.loads(ended.output)
-        if "error" in result:
-            raise _failed(path, mark, Slug(result["error"]), result["reason"])
-        return from_json(result["found"])
+        try:
+            result = json.loads(ended.output)
+            if "error" not in result:
+                return from_json(result["found"])
+            slug, reason = Slug(result["error"]), str(result["reason"])
+        except (LookupError, TypeError, ValueError, RecursionError) as error:  # a reader that a document took over
+            raise _failed(path, mark, Slug.UNSUPPORTED_FORMAT, "its reader answered with no answer") from error
+        raise _failed(path, mark, slug, reason)
 
 
 def _why_died(status: int) -> tuple[Slug, str]:
-    """What the end of a worker says of the file."""
+    """What the end of its process says of the file."""
     if -status == signal.SIGXCPU:
         return Slug.TOO_LARGE, "reading it takes more than 10 s of the processor"
     if -status == signal.SIGKILL:  # not by us, and the processor's limit comes as SIGXCPU

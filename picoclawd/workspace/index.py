@@ -136,20 +136,21 @@ class Index:
         if (wanted or await self._default(scope, files_max)) == "verified":
             return await self._threads.run(Lane.INDEX, self._verified, scope, poll)
         if await self._is_caught_up():
-            names = await self._threads.run(Lane.INDEX, self.tree.names, scope)
+            names = await self._names(scope)
             return None if names is None else Known(names, "watched")
         known = await self._threads.run(Lane.INDEX, self._verified, scope, poll)
         state = self.watcher.state
         return known if known is None or state.state != "degraded" else replace(known, degraded=state.reason)
 
-    def noted(self, real: bytes) -> None:
-        """Take in our own write at an absolute path, before it is acknowledged. Blocking, 20 us; never fails."""
+    def noted(self, real: bytes, is_file: bool) -> None:
+        """Take in our own write at an absolute path, where a regular file `is_file` known to be now, before the write
+        is acknowledged. Blocking, 20 us; never fails."""
         relative = paths.below(real, self._rooted.workspace)
         if not relative:
             return
         self.contents.forget(relative)
         try:
-            self.tree.noted(relative)
+            self.tree.noted(relative, is_file=is_file)
         except (Fault, OSError):  # the write itself stands
             self._in_doubt = True
 
@@ -179,8 +180,12 @@ class Index:
     async def _default(self, scope: bytes, files_max: int) -> Consistency:
         if self._counted[0] <= files_max:
             return "verified"
-        names = await self._threads.run(Lane.INDEX, self.tree.names, scope)
+        names = await self._names(scope)
         return "verified" if names is None or names.files.count <= files_max else "watched"
+
+    async def _names(self, scope: bytes) -> Names | None:
+        """The names as they are known now; only where some changed, behind whoever else is busy in the lane."""
+        return self.tree.names_at_hand(scope) or await self._threads.run(Lane.INDEX, self.tree.names, scope)
 
     def _files(self) -> list[bytes] | None:
         names = self.tree.names(b"")

@@ -6,7 +6,7 @@ that it cannot be restored, and why.
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import assert_never
 
 import msgspec
@@ -130,6 +130,11 @@ class Journal:
         self.history = history
         self._audit = audit
         self.no_history = no_history
+
+    def coming(self) -> AbstractContextManager[None]:
+        """Announce that the body, in this thread, will most likely begin a change, so that those who do share a
+        commit."""
+        return nullcontext() if self.history is None else self.history.coming()
 
     def begin(self, wanted: Wanted) -> Entry:
         """Record a change before it is made; when this returns, a crash cannot lose what it replaces."""

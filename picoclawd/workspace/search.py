@@ -172,15 +172,19 @@ class Searcher:
 
     def text(self, place: Place, path: bytes, allowance: Allowance) -> Text | Large | Trouble:
         """The text of a candidate: cached inside the workspace, read anew through a link or outside."""
+        is_link = False
         if place.inside:
             found = self._contents.text(path, allowance)
             if found is not Trouble.LINK:
                 return found
+            is_link = True
         try:
             given = paths.parse(place.absolute(path), (self._rooted.workspace,))
             with self._rooted.open_file(given, Access.READ) as opened:
                 return self._contents.read_opened(os.dup(opened.fd), allowance)
         except Fault as fault:
+            if is_link:
+                return Trouble.LINK
             return Trouble.VANISHED if fault.slug is Slug.NOT_FOUND else Trouble.UNREADABLE
         except OSError:
             return Trouble.UNREADABLE
@@ -305,5 +309,7 @@ def miss(missed: Missed, trouble: Trouble) -> None:
             missed.special += 1
         case Trouble.OVER_BUDGET:
             missed.over_budget += 1
-        case Trouble.UNREADABLE | Trouble.LINK:
+        case Trouble.UNREADABLE:
             missed.unreadable += 1
+        case Trouble.LINK:
+            return  # one that leads to nothing that may be searched is no file

@@ -54,18 +54,15 @@ def test_a_worker_can_take_no_memory_and_write_no_file(tmp_path: Path) -> None:
     assert (tmp_path / "out").stat().st_size == 0
 
 
-def test_a_worker_answers_on_stdout_and_is_given_a_descriptor_only(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(made.docx())
+def test_an_answer_is_json_whatever_stands_in_the_text_and_wherever_the_file_stood(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(made.docx(lambda document: document.add_paragraph("caf\u00e9 \U0001f600")))
     fd = os.open(tmp_path / "f", os.O_RDONLY)
-    os.lseek(fd, 0, os.SEEK_END)  # wherever it stood
-    try:
-        request = {"kind": "office", "fd": fd, "windows": [[1, 9]], "max_chars": 1000}
-        argv = [sys.executable, "-I", "-m", "picoclawd.documents.child", json.dumps(request)]
-        done = subprocess.run(argv, pass_fds=(fd,), capture_output=True, timeout=60, check=True, env={})
-    finally:
-        os.close(fd)
-    assert json.loads(done.stdout)["found"]["units"] == [[1, "one paragraph"]]
-    assert done.stderr == b""
+    os.lseek(fd, 0, os.SEEK_END)
+    request = {"kind": "office", "windows": [[1, 9]], "max_chars": 1000, "name": ""}
+    answer = json.loads(child.answer(json.dumps(request).encode(), fd))
+    assert answer["found"]["units"] == [[1, "caf\u00e9 \U0001f600"]]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
 
 
 def test_a_missing_library_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from picoclawd import limits
 from picoclawd.documents.kinds import Kind, is_readable, sniff
+from tests.documents import made
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,14 @@ def test_the_content_decides_whatever_the_name_is(head: bytes, kind: Kind) -> No
         mark = sniff(head, name)
         assert mark is not None
         assert mark.kind is kind
+
+
+def test_the_reader_of_an_office_document_is_told_what_it_will_most_likely_need() -> None:
+    found = [sniff(data[: limits.BINARY_SNIFF_BYTES], b"x") for data in (made.docx(), made.pptx([("a", "b", "c")]))]
+    assert [mark and mark.readers for mark in found] == [("office", "docx"), ("office", "pptx")]
+    plain = sniff(b"PK\x03\x04\x14\0\0\0\x08\0[Content_Types].xml", b"x")
+    assert plain is not None
+    assert plain.readers == ("office",)
 
 
 def test_the_name_tells_a_table_from_other_text() -> None:

@@ -54,7 +54,7 @@ CASES = [
 ]
 
 
-QUICK = ("create", "append", "old_text")
+QUICK = ("old_text",)
 
 
 @pytest.fixture(scope="module")

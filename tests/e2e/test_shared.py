@@ -200,6 +200,21 @@ def test_changes_by_other_programs_are_told(daemon: Daemon) -> None:
     assert (event["path"], event["action"], event["by"]) == ("dir/f.txt", "delete", "outside")
 
 
+def test_the_end_of_a_tools_file_is_told_also_where_its_directory_was_not_watched_yet(daemon: Daemon) -> None:
+    """Its coming, which was told, and its going were no difference to the next look at the directory."""
+    listener = daemon.client()
+    wait_for_watcher(listener)
+    listener.call("events.subscribe", paths=["f.txt"])
+    for number in range(3):
+        (daemon.root / f"new{number}").mkdir()
+        listener.call("write_file", path=f"new{number}/f.txt", content="1")
+        (daemon.root / f"new{number}/f.txt").unlink()
+        told = [note["params"]["action"] for note in listener.notes]
+        listener.notes.clear()
+        told += [event["action"] for event in events(listener, 2 - len(told))]
+        assert told == ["create", "delete"]
+
+
 def wait_for_watcher(client: Client) -> None:
     end = time.monotonic() + 20
     while client.call("workspace.status")["data"]["watcher"]["state"] != "ok":

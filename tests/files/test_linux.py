@@ -196,10 +196,18 @@ def test_a_writer_breaks_the_lease_and_ends_nobody(directory: int) -> None:
     os.close(fd)
 
 
+def test_a_process_whose_parent_is_gone_already_ends() -> None:
+    code = "from picoclawd.files import linux; linux.end_with_parent({}); print('alive', flush=True)"
+    mine = subprocess.run([sys.executable, "-c", code.format(os.getpid())], capture_output=True, timeout=60)
+    other = subprocess.run([sys.executable, "-c", code.format(1 << 30)], capture_output=True, timeout=60)
+    assert (mine.returncode, mine.stdout) == (0, b"alive\n")
+    assert (other.returncode, other.stdout) == (-signal.SIGKILL, b"")
+
+
 def test_an_architecture_without_a_known_number_answers_enosys(tmp_path: Path) -> None:
     # In a process of its own: the lookup is cached.
     code = """
-import errno, os, platform
+import errno, os
 from picoclawd.files import linux
 class Bare:
     pass
@@ -214,7 +222,7 @@ except OSError as exc:
 """
     (tmp_path / "x").write_bytes(b"")
     found = []
-    for machine in ("", "platform.machine = lambda: 'pdp11'"):
+    for machine in ("", "os.uname = lambda: os.uname_result(('', '', '', '', 'pdp11'))"):
         program = code.format(machine=machine, path=str(tmp_path))
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
         found.append(done.stdout.strip())

@@ -1,4 +1,4 @@
-"""Turns go round those who wait, and none is lost or dealt twice."""
+"""Turns go to who had least time, and none is lost or dealt twice."""
 
 import pytest
 import trio
@@ -7,54 +7,123 @@ import trio.testing
 from picoclawd.files.turns import FairTurns, working_for
 
 
-async def take(turns: FairTurns, asker: str, got: list[str]) -> None:
-    """Wait for a turn and note whose it was; it is not given back."""
-    with working_for(asker):
-        await turns.acquire_on_behalf_of(None)
-    got.append(asker)
+class Dealt:
+    """Who got a turn, in order, and who holds one."""
 
+    def __init__(self, turns: FairTurns) -> None:
+        self.turns = turns
+        self.got = ""
+        self._holding: list[object] = []
 
-async def waiting(nursery: trio.Nursery, turns: FairTurns, askers: str, got: list[str]) -> None:
-    """Let calls of these askers wait, in this order."""
-    for asker in askers:
-        nursery.start_soon(take, turns, asker, got)
-        await trio.testing.wait_all_tasks_blocked()
+    async def take(self, asker: str) -> None:
+        """Wait for a turn."""
+        borrower = object()
+        with working_for(asker):
+            await self.turns.acquire_on_behalf_of(borrower)
+        self.got += asker
+        self._holding.append(borrower)
+
+    async def wait(self, nursery: trio.Nursery, askers: str) -> None:
+        """Let calls of these askers wait, in this order."""
+        for asker in askers:
+            nursery.start_soon(self.take, asker)
+            await trio.testing.wait_all_tasks_blocked()
+
+    async def give_back(self, count: int = 1, at: int = 0) -> None:
+        """Give turns back, one by one: the oldest, or those that were taken so many later."""
+        for _ in range(count):
+            self.turns.release_on_behalf_of(self._holding.pop(at))
+            await trio.testing.wait_all_tasks_blocked()
 
 
 async def test_one_that_asks_for_many_lets_one_that_asks_for_one_come_second() -> None:
-    turns, got = FairTurns(1), list[str]()
-    await turns.acquire_on_behalf_of(None)
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("x")
     async with trio.open_nursery() as nursery:
-        await waiting(nursery, turns, "aaaabca", got)
-        assert (turns.taken, turns.waiting) == (1, 7)
-        for _ in range(7):
-            turns.release_on_behalf_of(None)
-            await trio.testing.wait_all_tasks_blocked()
-    assert "".join(got) == "abcaaaa"
-    turns.release_on_behalf_of(None)
-    assert (turns.taken, turns.waiting) == (0, 0)
+        await dealt.wait(nursery, "aaaabca")
+        assert (dealt.turns.taken, dealt.turns.waiting) == (1, 7)
+        await dealt.give_back(7)
+    assert dealt.got == "xabcaaaa"
+    await dealt.give_back()
+    assert (dealt.turns.taken, dealt.turns.waiting) == (0, 0)
+
+
+async def test_who_asks_now_and_then_comes_before_all_who_ask_all_the_time(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    # With one turn each, round and round, a search waited for one of each client that did nothing but search.
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("a")
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, "abcdabcdabcd")
+        for _ in range(8):
+            await trio.sleep(0.04)
+            await dealt.give_back()
+        assert {dealt.got.count(asker) for asker in "abcd"} == {2, 3}
+        await dealt.wait(nursery, "l")
+        await dealt.give_back()
+        assert dealt.got[9:] == "l"
+        await dealt.give_back(4)
+    assert {dealt.got.count(asker) for asker in "abcd"} <= {3, 4}
+
+
+async def test_it_is_time_that_is_shared_and_not_turns(autojump_clock: trio.testing.MockClock) -> None:
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("x")
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, "aaabbbbbbbb")
+        for _ in range(12):
+            await trio.sleep(0.09 if dealt.got[-1] == "a" else 0.03)
+            await dealt.give_back()
+    assert dealt.got == "xabbbabbbabb"
+
+
+async def test_a_turn_that_is_held_counts_already(autojump_clock: trio.testing.MockClock) -> None:
+    dealt = Dealt(FairTurns(2))
+    await dealt.take("a")
+    await trio.sleep(1)
+    await dealt.take("b")
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, "ab")
+        await dealt.give_back(at=1)
+        assert dealt.got == "abb"
+        await dealt.give_back(2)
+    assert dealt.got == "abba"
+
+
+async def test_who_was_away_has_saved_nothing_up(autojump_clock: trio.testing.MockClock) -> None:
+    dealt = Dealt(FairTurns(1))
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, "aaaaaa")
+        for _ in range(5):
+            await trio.sleep(1)
+            await dealt.give_back()
+        await dealt.wait(nursery, "bbbaa")
+        for _ in range(6):
+            await trio.sleep(1)
+            await dealt.give_back()
+    assert dealt.got[6:] in ("babab", "bbaba")
 
 
 async def test_a_free_turn_is_taken_without_waiting() -> None:
-    turns, got = FairTurns(2), list[str]()
-    await take(turns, "a", got)
-    await take(turns, "a", got)
-    assert turns.taken == 2
+    dealt = Dealt(FairTurns(2))
+    await dealt.take("a")
+    await dealt.take("a")
     with trio.move_on_after(0.01) as scope:
-        await take(turns, "b", got)
+        await dealt.take("b")
     assert scope.cancelled_caught
-    assert (turns.taken, turns.waiting, got) == (2, 0, ["a", "a"])
+    assert (dealt.turns.taken, dealt.turns.waiting, dealt.got) == (2, 0, "aa")
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 async def test_who_is_cancelled_while_waiting_leaves_the_turns_to_the_others(which: int) -> None:
-    turns, got = FairTurns(1), list[str]()
-    await turns.acquire_on_behalf_of(None)
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("x")
     scopes = [trio.CancelScope() for _ in range(3)]
 
     async def one(number: int, asker: str) -> None:
         with scopes[number]:
-            await take(turns, asker, got)
+            await dealt.take(asker)
 
     async with trio.open_nursery() as nursery:
         for number, asker in enumerate("aab"):
@@ -62,29 +131,76 @@ async def test_who_is_cancelled_while_waiting_leaves_the_turns_to_the_others(whi
             await trio.testing.wait_all_tasks_blocked()
         scopes[which].cancel()
         await trio.testing.wait_all_tasks_blocked()
-        assert turns.waiting == 2
-        for _ in range(3):
-            turns.release_on_behalf_of(None)
-            await trio.testing.wait_all_tasks_blocked()
-    assert sorted(got) == sorted("aab"[:which] + "aab"[which + 1 :])
-    assert turns.taken == 0
+        assert dealt.turns.waiting == 2
+        await dealt.give_back(3)
+    assert sorted(dealt.got[1:]) == sorted("aab"[:which] + "aab"[which + 1 :])
+    assert dealt.turns.taken == 0
 
 
 async def test_tasks_that_are_started_work_for_the_same_asker() -> None:
-    turns, got = FairTurns(1), list[str]()
-    await turns.acquire_on_behalf_of(None)
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("x")
 
     async def plain() -> None:
-        await turns.acquire_on_behalf_of(None)
-        got.append("started for a")
+        borrower = object()
+        await dealt.turns.acquire_on_behalf_of(borrower)
+        dealt.got += "!"
+        dealt.turns.release_on_behalf_of(borrower)
 
     async with trio.open_nursery() as nursery:
-        await waiting(nursery, turns, "a", got)
+        await dealt.wait(nursery, "a")
         with working_for("a"):
             nursery.start_soon(plain)
         await trio.testing.wait_all_tasks_blocked()
-        await waiting(nursery, turns, "b", got)
+        await dealt.wait(nursery, "b")
+        await dealt.give_back(3)
+    assert dealt.got == "xab!"
+
+
+async def test_nobody_waits_for_ever_however_many_newcomers_there_are(autojump_clock: trio.testing.MockClock) -> None:
+    dealt = Dealt(FairTurns(1))
+    newcomers = iter(map(chr, range(0x100, 0x1000)))
+    await dealt.take("a")
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, next(newcomers) + next(newcomers))
+        await trio.sleep(1)
+        await dealt.give_back()
+        await dealt.wait(nursery, "a")
+        while dealt.got[-1] != "a":
+            await dealt.wait(nursery, next(newcomers))
+            await trio.sleep(0.1)
+            await dealt.give_back()
+            assert len(dealt.got) < 200
+        await dealt.give_back(2)
+    assert len(dealt.got) > 50
+
+
+async def test_a_long_queue_is_no_long_wait(autojump_clock: trio.testing.MockClock) -> None:
+    # The calls of a flood have all waited long; who asked for them has just been served.
+    dealt = Dealt(FairTurns(1))
+    await dealt.take("f")
+    async with trio.open_nursery() as nursery:
+        await dealt.wait(nursery, "f" * 50)
+        for _ in range(20):
+            await trio.sleep(1)
+            await dealt.give_back()
         for _ in range(3):
-            turns.release_on_behalf_of(None)
-            await trio.testing.wait_all_tasks_blocked()
-    assert got == ["a", "b", "started for a"]
+            await dealt.wait(nursery, "l")
+            await trio.sleep(0.1)
+            await dealt.give_back()
+            assert dealt.got[-1] == "l"
+            await dealt.give_back()
+            assert dealt.got[-1] == "f"
+        await dealt.give_back(27)
+
+
+async def test_askers_that_are_gone_are_forgotten() -> None:
+    turns = FairTurns(2)
+    with working_for("always"):
+        await turns.acquire_on_behalf_of("always")
+    for number in range(100):
+        with working_for(number):
+            await turns.acquire_on_behalf_of(number)
+        turns.release_on_behalf_of(number)
+    assert len(turns._had) == 2
+    turns.release_on_behalf_of("always")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from picoclawd.history import database
+from picoclawd.history import writer as writer_module
 from picoclawd.history.blobs import Transaction
 from picoclawd.history.database import Connection
 from picoclawd.history.records import HistoryError
@@ -301,3 +302,53 @@ def test_nor_does_it_leave_anybody_waiting(store: Store) -> None:
         _until(lambda: store.writer.statistics().waiting == 1)
     assert len(refusals) == 1
     assert store.numbers() == []
+
+
+def test_a_commit_waits_for_who_is_on_the_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Eight agents' edits took turns at the disk where they could have shared it.
+    monkeypatch.setattr(writer_module, "_COMING_S", DEADLINE_S)
+    before = store.writer.statistics()
+    comes, may_submit = threading.Event(), threading.Event()
+
+    def late() -> None:
+        with store.writer.coming():
+            comes.set()
+            assert may_submit.wait(DEADLINE_S)
+            store.writer.submit(adding(2))
+
+    threads = [threading.Thread(target=late), threading.Thread(target=lambda: store.writer.submit(adding(1)))]
+    threads[0].start()
+    assert comes.wait(DEADLINE_S)
+    threads[1].start()
+    _until(lambda: store.writer.statistics().waiting == 1)
+    assert store.numbers() == []
+    may_submit.set()
+    for thread in threads:
+        thread.join(DEADLINE_S)
+    after = store.writer.statistics()
+    assert store.numbers() == [1, 2]
+    assert after.commits - before.commits == 1
+
+
+def test_it_waits_a_moment_only_and_for_nobody_who_turned_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with store.writer.coming():
+        thread = threading.Thread(target=lambda: store.writer.submit(adding(1)))
+        thread.start()
+        thread.join(DEADLINE_S)
+        assert not thread.is_alive()
+        assert store.numbers() == [1]
+    monkeypatch.setattr(writer_module, "_COMING_S", 10 * DEADLINE_S)
+    with pytest.raises(ZeroDivisionError), store.writer.coming():
+        raise ZeroDivisionError
+    thread = threading.Thread(target=lambda: store.writer.submit(adding(2)))
+    thread.start()
+    thread.join(DEADLINE_S)
+    assert store.numbers() == [1, 2]
+
+
+def test_who_comes_waits_for_nobody_else_than_himself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "_COMING_S", 10 * DEADLINE_S)
+    with store.writer.coming():
+        store.writer.submit(adding(1))
+        store.writer.submit(adding(2))
+    assert store.numbers() == [1, 2]

@@ -18,13 +18,15 @@ def told(*listings: Listing) -> Difference:
     return difference
 
 
-def test_what_comes_and_goes_again_was_never_there() -> None:
-    assert told(FILE, NOTHING) == Difference()
+def test_what_comes_and_goes_again_is_no_difference_but_a_file_is_named() -> None:
+    assert told(FILE, NOTHING) == Difference(passing=(b"d/a",))
+    assert told(FILE, NOTHING, FILE) == Difference(created=(Found(b"d/a", Kind.FILE),), passing=(b"d/a",))
+    assert told(DIRECTORY, NOTHING) == Difference()
 
 
 def test_what_is_not_visible_is_not_told() -> None:
     assert told(HIDDEN) == Difference()
-    assert told(FILE, HIDDEN) == Difference()
+    assert told(FILE, HIDDEN) == Difference(passing=(b"d/a",))
     assert told(HIDDEN, FILE) == Difference(created=(Found(b"d/a", Kind.FILE),))
 
 
@@ -34,4 +36,4 @@ def test_another_kind_is_another_thing() -> None:
     assert changes.take() == Difference((Found(b"a", Kind.DIRECTORY),), (Found(b"a", Kind.FILE),))
     changes.replaced(b"", DIRECTORY, FILE)
     changes.replaced(b"", FILE, DIRECTORY)
-    assert changes.take() == Difference()
+    assert changes.take() == Difference(passing=(b"a",))

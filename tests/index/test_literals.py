@@ -125,7 +125,7 @@ def searches(draw: st.DrawFn) -> tuple[str, bytes, bool]:
 
 
 SEARCHES = searches()
-FEW = settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MANY = settings(FEW, max_examples=100_000)
 
 
@@ -167,7 +167,7 @@ def test_what_a_pattern_requires_is_in_every_file_that_it_matches_at_length(sear
     check_search(*search)
 
 
-@settings(FEW, max_examples=1_000)
+@settings(FEW, max_examples=500)
 @given(st.text(st.sampled_from(r"aks\QEpPx{}()[]|*+?.^$:-,0123<>iUé" + "\n\ud800"), max_size=30))
 def test_no_pattern_however_broken_raises(source: str) -> None:
     assert isinstance(trigram_query(requirement(source)), Query)

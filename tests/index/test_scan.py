@@ -16,6 +16,7 @@ from picoclawd.index.pattern import Encoding
 from picoclawd.index.scan import COUNT, EXISTS, End, FileHits, Row, Want, scan_file, scan_stream
 from tests.index.test_pattern import SOURCES, naive
 from tests.index.test_pieces import stream
+from tests.stretches import PIECES_MAX, slowest_piece_s
 
 MIB = 1024 * 1024
 
@@ -345,7 +346,7 @@ class Polls:
 @pytest.mark.parametrize("width", [60, 2_000_000])
 @pytest.mark.parametrize("text", TEXTS_FOR_HOSTILE)
 def test_whatever_the_pattern_a_scan_asks_whether_to_stop(text: str, width: int, multiline: bool) -> None:
-    """So often that no deadline is passed by 250 ms: in truth by less than half of that."""
+    """So often that no deadline is passed by 250 ms, on a machine that needs some 40 ms for the slowest piece."""
     letters = TEXTS_FOR_HOSTILE[text]
     data = b"\n".join(letters[index : index + width] for index in range(0, len(letters), width))
     longest_s: dict[str, float] = {}
@@ -354,7 +355,7 @@ def test_whatever_the_pattern_a_scan_asks_whether_to_stop(text: str, width: int,
         scan_file(compile_search(source, multiline=multiline), data, stop=polls)
         polls()
         longest_s[name] = polls.longest_s
-    assert max(longest_s.values()) < 0.25, longest_s
+    assert max(longest_s.values()) < PIECES_MAX * slowest_piece_s(), longest_s
 
 
 def test_a_scan_that_was_stopped_while_it_tried_a_text_out_finds_nothing_more() -> None:

@@ -248,15 +248,16 @@ def test_a_build_that_was_stopped_is_continued(grown: Grown) -> None:
     assert grown.tree.take() == Difference()
 
 
-def test_an_own_write_is_seen_without_looking_again(grown: Grown) -> None:
+@pytest.mark.parametrize("is_file", [False, True])
+def test_an_own_write_is_seen_without_looking_again(grown: Grown, is_file: bool) -> None:
     grown.write("sub/a")
     grown.names()
     grown.write("sub/b", "sub/c.log", "new/deep/d")
     for path in (b"sub/b", b"sub/c.log", b"new/deep/d"):
-        grown.tree.noted(path)
+        grown.tree.noted(path, is_file=is_file)
     assert _now(grown) == [b"new/deep/d", b"sub/a", b"sub/b", b"sub/c.log"]
     grown.write("sub/.gitignore", text="*.log\n")
-    grown.tree.noted(b"sub/.gitignore")
+    grown.tree.noted(b"sub/.gitignore", is_file=is_file)
     assert _now(grown) == [b"new/deep/d", b"sub/.gitignore", b"sub/a", b"sub/b"]
     (grown.root / "sub/b").unlink()
     (grown.root / "new").rename(grown.root / "sub/new")
@@ -287,6 +288,19 @@ def test_an_outside_change_beside_an_own_write_is_still_found(grown: Grown) -> N
     grown.write("sub/own", "sub/other")
     grown.tree.noted(b"sub/own")
     assert grown.files() == ["sub/a", "sub/other", "sub/own"]
+
+
+def test_names_are_at_hand_until_they_change(grown: Grown) -> None:
+    grown.write("sub/a", "other/b")
+    names = grown.names()
+    assert grown.tree.names_at_hand(b"") is names
+    assert grown.tree.names_at_hand(b"none") is None
+    grown.write("sub/own")
+    grown.tree.noted(b"sub/own")
+    assert grown.tree.names_at_hand(b"") is None
+    assert grown.tree.names_at_hand(b"other") is grown.tree.names(b"other")
+    _now(grown)
+    assert grown.tree.names_at_hand(b"") is not None
 
 
 def test_a_hint_is_followed_wherever_it_leads(grown: Grown) -> None:

@@ -392,7 +392,10 @@ def _compare_once(world: World, tree: Tree, model: set[Found]) -> str | None:
     wrong = difference(tree, world.root, truth=truth)
     if wrong is None and world.random.random() < 0.3:
         world.log.append("own_write")
-        tree.noted(world.own_write())
+        path = world.own_write()
+        absolute = os.path.join(world.root, path)
+        is_file = os.path.isfile(absolute) and not os.path.islink(absolute)
+        tree.noted(path, is_file=is_file and world.random.random() < 0.5)
         truth = truth_of(world.root)
         wrong = difference(tree, world.root, truth=truth)
     return wrong or _told_wrongly(tree, model, truth)

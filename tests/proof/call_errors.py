@@ -46,6 +46,7 @@ ERRORS: dict[str, tuple[int, ...]] = {
     "close": (errno.EIO, errno.EINTR),
 }
 _COUNTED = frozenset(number for number, name in NAMES.items() if name in ERRORS)
+_CLOSED_S = 5.0  # the old version of a file is closed after the answer
 _WRONG_MAX = 40
 
 
@@ -166,9 +167,14 @@ def _descriptors() -> Counter[str]:
 
 
 def _beyond(before: Counter[str]) -> list[str]:
-    """What is open beyond before, but for idle connections to the database, which are kept, and few."""
-    more = _descriptors() - before
-    return [path for path, count in more.items() if not ("/history.db" in path and count <= 4)]
+    """What stays open beyond before, but for idle connections to the database, which are kept, and few."""
+    deadline = time.monotonic() + _CLOSED_S
+    while True:
+        more = _descriptors() - before
+        left = [path for path, count in more.items() if not ("/history.db" in path and count <= 4)]
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.001)
 
 
 def _latin(data: bytes | None) -> str | None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picoclawd import limits
+from picoclawd.text import diff as diff_module
 from picoclawd.text.diff import DiffLine, bounded, small_enough, unified, window
 from picoclawd.text.lines import split_lines
 from tests.conftest import needs
@@ -121,6 +122,19 @@ def test_a_diff_turns_the_old_version_into_the_new(before: bytes, after: bytes, 
 
 
 @settings(deadline=None)
+@given(FILES, FILES, FILES, FILES, st.integers(0, 4))
+def test_what_both_have_around_a_change_only_moves_its_ranges(
+    head: bytes, before: bytes, after: bytes, tail: bytes, context: int
+) -> None:
+    def split_whole(path: str, old: bytes, new: bytes, context: int) -> Sequence[DiffLine]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(diff_module, "_differing", lambda old, new, context: (0, len(old), len(new)))
+            return unified(path, old, new, context)
+
+    old, new = head + before + tail, head + after + tail
+    assert unified("f", old, new, context) == split_whole("f", old, new, context)
+
+
 @given(FILES, FILES)
 def test_no_more_lines_are_shown_as_changed_than_there_are(before: bytes, after: bytes) -> None:
     kinds = [line.kind for line in unified("f", before, after)]

@@ -158,6 +158,16 @@ def test_values_are_redacted_below_every_key_but_the_kept_ones() -> None:
     }
 
 
+_PIECES = st.sampled_from([*MUST_GO, *MUST_STAY]).map(lambda line: line.replace("⟦", "").replace("⟧", ""))
+
+
+@given(
+    st.lists(_PIECES | st.text("\0\n a\"'=:/+Bearer") | st.sampled_from(["token=", "Authorization: Bearer", "A" * 64]))
+)
+def test_a_value_among_others_is_redacted_as_it_is_alone(texts: list[str]) -> None:
+    assert redact_values([*texts]) == [redact(text) for text in texts]
+
+
 @given(st.text() | st.text("abAB01-_+/=. \n%\\eyJsk"))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)

@@ -181,6 +181,27 @@ async def test_a105_results_come_in_order_and_each_error_names_the_true_cause(ho
     assert len(content) < 16 * limits.KIB
 
 
+async def test_a_mixed_call_comes_in_order_and_starts_fewer_workers_than_it_reads(house: House) -> None:
+    """More documents than workers, of four formats by turns."""
+    for number in range(4):
+        house.write(f"{number}.pdf", made.pdf_pages([f"pdf {number}"]))
+        house.write(f"{number}.csv", f"table,{number}\n")
+        house.write(f"{number}.png", made.png(300 + number, 200))
+        house.write(f"{number}.docx", made.docx(lambda document, n=number: document.add_paragraph(f"docx {n}")))
+    names = [f"{number}.{kind}" for number in range(4) for kind in ("pdf", "csv", "png", "docx")]
+    content, files = await read(house, *({"path": name} for name in names))
+    assert [file["path"] for file in files] == names
+    assert [file["error"] for file in files] == [None] * 16
+    assert [file["format"] for file in files] == ["pdf", "csv", "png", "docx"] * 4
+    for number in range(4):
+        block = content.split(f"== {number}.pdf ==")[1].split(f"== {number + 1}.pdf ==")[0]
+        for words in (f"pdf {number}", f"table,{number}", f"{300 + number} × 200", f"docx {number}"):
+            assert words in block
+    held = house.workspace.documents.statistics()
+    assert 4 <= held.started < len(names)
+    assert held.resting == 0
+
+
 async def test_a106_what_is_no_regular_file_is_refused_at_once(house: House) -> None:
     import os
 

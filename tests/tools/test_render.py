@@ -1,6 +1,8 @@
 """Segments become text as their reader may see it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from picoclawd.text import redact
 from picoclawd.tools._render import Renderer, View
@@ -64,3 +66,33 @@ def test_a_span_of_a_line_is_found_again_when_the_line_is_masked() -> None:
     text, first, last = renderer.clean_line(line, 3, 9)
     assert 0 <= first <= last <= len(text)
     assert renderer.clean_line("plain needle", 6, 12) == ("plain needle", 6, 12)
+
+
+_TEXTS = st.sampled_from(
+    [
+        f"x = {SECRET}",
+        "token=",
+        "Bearer ",
+        "data:image/png;base64,",
+        "A" * 600,
+        "\u200d",
+        "\u200b",
+        "\ufe0f",
+        "☺",
+        "plain",
+    ]
+) | st.text("a\"'=:/+0 \u200d\ufe0f\0\n☺ب")
+
+
+@pytest.mark.parametrize("view", list(View))
+@given(texts=st.lists(_TEXTS, max_size=6))
+def test_what_leaves_all_leaves_each(view: View, texts: list[str]) -> None:
+    renderer = Renderer(view, omit_base64=True)
+    if renderer.leaves(texts):
+        assert [renderer.clean(text) for text in texts] == texts
+
+
+@pytest.mark.parametrize("view", list(View))
+def test_most_lines_are_left(view: View) -> None:
+    assert Renderer(view).leaves(["static int x = 0;", "\treturn usb_submit_urb(urb, GFP_KERNEL);", "", "naïve ☺"])
+    assert Renderer(view).leaves(["a", f"b {SECRET}"]) == (view in (View.VERBATIM, View.DISPLAY))

@@ -6,7 +6,7 @@ import pytest
 from picoclawd.text import redact
 from picoclawd.text.window import ROW_MAX_BYTES
 from picoclawd.tools._render import Renderer, View
-from picoclawd.tools._rows import row_of, shown_line, shown_name
+from picoclawd.tools._rows import row_of, shown_lines, shown_name
 from picoclawd.workspace.scope import Place
 from picoclawd.workspace.search import LineHit
 
@@ -39,7 +39,7 @@ def test_a_shown_name_has_no_control_characters() -> None:
 def test_a_long_line_is_cut_around_its_match() -> None:
     text = b"x" * 1000 + "é needle é".encode() + b"y" * 1000
     start = text.index(b"needle")
-    shown = shown_line(LineHit(1, text, (start, start + 6)), PERSON, ROW_MAX_BYTES)
+    (shown,) = shown_lines([LineHit(1, text, (start, start + 6))], PERSON, ROW_MAX_BYTES)
     assert "needle" in shown
     assert len(shown.encode()) <= ROW_MAX_BYTES
 
@@ -47,9 +47,17 @@ def test_a_long_line_is_cut_around_its_match() -> None:
 @pytest.mark.parametrize("before", [0, 100, 215, 225, 235, 1000])
 def test_no_cut_lets_a_part_of_a_secret_through(before: int) -> None:
     text = b"needle" + b"-" * before + b" " + SECRET.encode() + b" " + b"-" * 300
-    assert shown_line(LineHit(1, text, (0, 6)), AGENT, ROW_MAX_BYTES).count("ghp_") == 0
+    (shown,) = shown_lines([LineHit(1, text, (0, 6))], AGENT, ROW_MAX_BYTES)
+    assert shown.count("ghp_") == 0
     inside = text.index(SECRET.encode()) + 10
-    shown = shown_line(LineHit(1, text, (inside, inside + 4)), AGENT, ROW_MAX_BYTES)
+    (shown,) = shown_lines([LineHit(1, text, (inside, inside + 4))], AGENT, ROW_MAX_BYTES)
     assert SECRET[:8] not in shown and SECRET[-8:] not in shown
     if before in (0, 100):
         assert redact.MARK in shown
+
+
+def test_a_secret_in_one_line_changes_no_other() -> None:
+    texts = ["a é needle".encode(), f"needle {SECRET}".encode(), b"b needle"]
+    hits = [LineHit(1, text, (text.index(b"needle"), text.index(b"needle") + 6)) for text in texts]
+    assert shown_lines(hits, AGENT, ROW_MAX_BYTES) == ["a é needle", f"needle {redact.MARK}", "b needle"]
+    assert shown_lines(hits, PERSON, ROW_MAX_BYTES)[1] == f"needle {SECRET}"

@@ -499,9 +499,17 @@ async def test_a_linked_file_is_searched_where_its_target_may_be_read(searched: 
     (outside / "secret.txt").write_text("needle\n")
     searched.write(".env", "needle\n")
     searched.write("b.txt", "needle\n")
-    for name, target in (("a", "b.txt"), ("c", "../out/secret.txt"), ("d", ".env"), ("e", "none")):
+    os.mkfifo(searched.root / "pipe")
+    for name, target in (("a", "b.txt"), ("c", "../out/secret.txt"), ("d", ".env"), ("e", "none"), ("f", "pipe")):
         (searched.root / name).symlink_to(target)
-    assert paths(await searched.call("search_files", pattern="needle")) == ["a", "b.txt"]
+    for order in ("discovery", "modified"):
+        result = await searched.call("search_files", pattern="needle", order=order)
+        assert sorted(paths(result)) == ["a", "b.txt"]
+        # A link that leads to nothing that may be read is no file, so nothing was left out for it.
+        assert {name: count for name, count in result["data"]["skipped"].items() if count} == {
+            "protected": 1,
+            "special": 1,
+        }
     assert await names(searched, "") == ["a", "b.txt"]
 
 

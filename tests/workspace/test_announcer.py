@@ -68,6 +68,23 @@ async def test_names_that_came_and_went(house: House, announcer: Announcer) -> N
     assert (await ear.until(3))[2] == ("f.txt", "create", "outside")
 
 
+async def test_of_a_file_that_came_and_went_the_half_that_was_not_told_is_told(
+    house: House, announcer: Announcer
+) -> None:
+    ear = Ear(house)
+    await house.call("write_file", path="f.txt", content="1")
+    (house.root / "f.txt").unlink()
+    await announcer.named(Difference(passing=(b"f.txt", b"never told.txt")))
+    assert [event[:2] for event in await ear.until(2)] == [("f.txt", "create"), ("f.txt", "delete")]
+    house.write("f.txt", "2")
+    await announcer.named(Difference(passing=(b"f.txt",)))
+    assert (await ear.until(3))[2] == ("f.txt", "create", "outside")
+    await announcer.named(Difference(passing=(b"f.txt",)))
+    house.write("g.txt", "1")
+    await announcer.touched([b"g.txt"])
+    assert (await ear.until(4))[3][0] == "g.txt", "told once"
+
+
 async def test_an_editor_that_deletes_and_creates_has_modified(house: House, announcer: Announcer) -> None:
     ear = Ear(house)
     house.write("f.txt", "1")

@@ -1,12 +1,16 @@
 """Which files a search looks at: from the tree and from a walk alike."""
 
 import random
+import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import trio
 
 from picoclawd.errors import Fault, Slug
+from picoclawd.files.threads import Lane
+from picoclawd.index.watcher import COMMAND
 from picoclawd.workspace.scope import Candidates, OutOfTimeError
 from tests.house import House
 
@@ -38,6 +42,38 @@ async def test_the_tree_and_a_walk_choose_the_same(house: House, nursery: trio.N
     for form, path, found in walked:
         again = await candidates(house, form, path)
         assert (again.files, again.skipped) == (found.files, found.skipped), (form, path)
+
+
+async def test_what_is_at_hand_waits_for_nobody_in_the_lane(
+    make_house: Callable[..., House], nursery: trio.Nursery
+) -> None:
+    # A page of what is everywhere waited for the names that another search was having verified.
+    house = make_house(watcher_command=COMMAND)
+    house.write("a.txt", "needle\n")
+    (house.root / "link").symlink_to("a.txt")
+    (house.root / "out").symlink_to("..")
+    await house.start_index(nursery)
+    search = partial(house.call, "search_files", pattern="needle", consistency="watched")
+    with trio.fail_after(30):
+        while (first := await search())["data"]["consistency"] != "watched":  # noqa: ASYNC110 - until it watches
+            await trio.sleep(0.01)
+    await search()
+    assert [row["path"] for row in first["data"]["results"]] == ["a.txt", "link"]
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        held.set()
+        go_on.wait(30)
+
+    async with trio.open_nursery() as holding:
+        holding.start_soon(house.workspace.threads.run, Lane.INDEX, hold)
+        while not held.is_set():  # noqa: ASYNC110 - a thread sets it
+            await trio.sleep(0.001)
+        try:
+            with trio.fail_after(10):
+                assert (await search())["data"] == first["data"]
+        finally:
+            go_on.set()
 
 
 async def test_a_walk_that_runs_out_of_time_gives_what_it_has(house: House) -> None:

@@ -109,7 +109,7 @@ async def test_an_own_write_that_the_tree_cannot_take_in_is_no_failure(
 ) -> None:
     await house.start_index(nursery)
 
-    def fails(path: bytes) -> None:
+    def fails(path: bytes, *, is_file: bool) -> None:
         raise Fault(Slug.PATH_BUSY, "busy")
 
     monkeypatch.setattr(house.workspace.index.tree, "noted", fails)
