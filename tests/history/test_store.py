@@ -13,6 +13,7 @@ from picoclawd.history.query import Filter
 from picoclawd.history.records import Addition, HistoryError, Intent, Outcome, Unread
 from picoclawd.history.settle import Verdict
 from picoclawd.history.store import History
+from tests.files.conftest import Injected
 from tests.history.conftest import ME, OTHER, Made, noise, refused, sha
 
 
@@ -299,6 +300,18 @@ def test_a_closed_history_refuses_and_closes_again(made: Made) -> None:
     made.history.finish(begun.version, Outcome("applied"))
     assert refused(made, b"b", b"c") == "the history is closed"
     made.history.close()
+
+
+@pytest.mark.parametrize("act", ["begin", "settle", "keep a displaced save"])
+def test_what_cannot_be_synced_is_not_answered(made: Made, injected: Injected, act: str) -> None:
+    version = made.begin(b"0", b"1").version
+    with pytest.raises(HistoryError), injected("fsync,fdatasync:error=EIO"):
+        if act == "begin":
+            made.begin(b"1", b"2")
+        elif act == "settle":
+            made.history.settle(version, Verdict.APPLIED)
+        else:
+            made.history.keep_displaced(b"notes.txt", b"theirs", ME)
 
 
 def test_what_was_queued_at_the_close_is_written(made: Made) -> None:

@@ -210,7 +210,9 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", help=f"all, or of {', '.join(GROUPS)}")
     parser.add_argument("--module", help="only this module")
     parser.add_argument("--name", default="", help="only mutants whose name holds this")
-    parser.add_argument("--again", type=Path, help="only those that survived in what an earlier run printed")
+    parser.add_argument(
+        "--again", type=Path, help="only those that survived an earlier run, by its lines, and are not listed"
+    )
     parser.add_argument("--go-on", type=Path, help="only those that an earlier run, which was ended, had not come to")
     parser.add_argument("--sample", type=int, help="only so many, chosen by --seed")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
@@ -221,9 +223,11 @@ def main() -> None:
     groups = [GROUPS[name] for name in names if said.module is None or said.module in GROUPS[name].modules]
     chosen = [pair for pair in every_mutant(groups, said.module) if said.name in pair[1].name]
     if said.again is not None:
-        chosen = [pair for pair in chosen if pair[1].name in _named(said.again, "SURVIVED")]
+        names_again = _named(said.again, "SURVIVED") - survivors(SURVIVORS.read_text()).keys()
+        chosen = [pair for pair in chosen if pair[1].name in names_again]
     if said.go_on is not None:
-        chosen = [pair for pair in chosen if pair[1].name not in _named(said.go_on)]
+        known = _named(said.go_on)
+        chosen = [pair for pair in chosen if pair[1].name not in known]
     if said.sample is not None:
         chosen = random.Random(said.seed).sample(chosen, min(said.sample, len(chosen)))
     results = []
