@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -169,6 +170,16 @@ def test_it_is_written_without_one_too_and_without_an_fsync(store: Store) -> Non
     _until(lambda: store.numbers() == [1])
     after = store.writer.statistics()
     assert (after.commits, after.unsynced_commits) == (before.commits, before.unsynced_commits + 1)
+
+
+def test_it_is_written_also_while_more_of_it_keeps_coming(store: Store) -> None:
+    before = store.writer.statistics().unsynced_commits
+    for number in range(writer_module._RIDERS_MAX - 1):  # at so many it is written in any case
+        store.writer.later(adding(number))
+        time.sleep(0.005)
+        if store.writer.statistics().unsynced_commits > before:
+            return
+    raise AssertionError("each that comes makes the others wait on")
 
 
 def test_a_flush_waits_for_what_was_queued_before_it(store: Store) -> None:
