@@ -454,7 +454,7 @@ def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
 
     with pytest.raises(Fault):
         tree.verify(b"", stop)
-    tree.rescan(b"nowhere/at/all")
+    tree.rescan(b".git/x")  # looks nowhere itself
     names = tree.names(b"")
     assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
 
@@ -614,6 +614,20 @@ def test_what_cannot_be_read_is_counted_and_comes_back(
         assert grown.walked() == (["open/b"], Skipped(unreadable=1))
         assert grown.walked("shut") == ([], Skipped(unreadable=1))
     assert grown.files() == ["open/b", "shut/a"]
+
+
+def test_of_a_directory_that_could_not_be_read_no_half_is_shown(
+    grown: Grown, as_nobody: Callable[[], AbstractContextManager[None]]
+) -> None:
+    grown.write("sub/a", "b")
+    (grown.root / "sub").chmod(0)
+    with as_nobody():
+        assert grown.names().skipped == Skipped(unreadable=1)
+    (grown.root / "sub").chmod(0o755)
+    grown.write("sub/own")
+    grown.tree.noted(b"sub/own")
+    assert _now(grown) == [b"b"]
+    assert grown.files() == ["b", "sub/a", "sub/own"]
 
 
 def test_the_generation_of_a_scope_changes_with_its_names_only(grown: Grown) -> None:
