@@ -115,6 +115,7 @@ def test_a_sensitive_file_is_not_kept_through_a_copy_of_it_either(made: Made) ->
     assert listed(made, b".env") == ["modify", "external", "modify"]
     for version in made.history.versions(Filter(paths=[b".env"]), 10):
         assert not version.undoable and made.history.content_before(version.version) is None
+        assert not version.restorable and made.history.content_after(version.version) is None
         assert version.reason == recording.SENSITIVE
     assert made.history.version(number).sha256_before == sha(b"token"), "the hash tells whether it was changed"
 
