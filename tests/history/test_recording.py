@@ -1,5 +1,7 @@
 """What the tables hold after an intent: above all, when a change by somebody else is recorded before it."""
 
+import sqlite3
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,6 +107,23 @@ def test_an_unread_content_that_is_kept_already_is_undoable(made: Made) -> None:
     number = made.change(Unread(1, sha256=sha(b"1")), b"2")
     assert made.history.version(number).undoable
     assert made.history.content_before(number) == b"1"
+
+
+def test_a_version_counts_the_bytes_that_it_brought_into_the_store(made: Made) -> None:
+    made.change(b"12345", b"678")
+    made.change(b"678", b"12345", path=b"both are there")
+    made.change(b"678", Addition(b"9"), path=b"one is new", action="append")
+    made.history.close()
+    with sqlite3.connect(made.path / "history.db") as db:
+        assert [row[0] for row in db.execute("SELECT stored FROM versions ORDER BY version")] == [8, 0, 1]
+    db.close()
+
+
+def test_what_was_before_is_needed_to_undo_and_what_is_after_to_restore(made: Made) -> None:
+    unread_before, unread_after = made.begin(Unread(100), b"new"), made.begin(b"old", Unread(100), path=b"other")
+    assert (unread_before.undoable, unread_before.restorable) == (False, True)
+    assert (unread_after.undoable, unread_after.restorable) == (True, False)
+    assert unread_before.reason == unread_after.reason == Unread(100).reason
 
 
 def test_a_sensitive_file_is_not_kept_through_a_copy_of_it_either(made: Made) -> None:
