@@ -196,8 +196,11 @@ def test_a_storm_that_nobody_takes_is_told_in_one_word(grown: Grown, monkeypatch
 
 
 def test_a_rule_that_changes_says_so_in_the_difference(grown: Grown) -> None:
-    grown.write("a.log", "sub/deep/b.log")
+    grown.write("a.log")
     grown.names()
+    grown.write("sub/deep/b.log")
+    grown.names()
+    assert not grown.tree.take().rules_changed, "what is new was judged by no rules before"
     grown.write(".gitignore", text="*.log\n")
     assert grown.files() == [".gitignore"]
     taken = grown.tree.take()
