@@ -205,12 +205,15 @@ def _target(folder: Path, name: str = "notes.txt") -> Target:
     return Target(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), name.encode(), name)
 
 
-def test_a_removed_file_is_restorable_from_the_trash_and_comes_back_as_it_was(made: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize("removed", [Unread(8), Unread(8, sha256=sha(b"precious"))])
+def test_a_removed_file_is_restorable_from_the_trash_and_comes_back_as_it_was(
+    made: Made, tmp_path: Path, removed: Unread
+) -> None:
     file = tmp_path / "notes.txt"
     file.write_bytes(b"precious")
     file.chmod(0o750)
     target, stamp = _target(tmp_path), stamps.of(file.stat())
-    begun = made.begin(Unread(8), None)
+    begun = made.begin(removed, None)
     trashed = made.history.trash.move(target, stamp, begun.version)
     made.history.finish(begun.version, Outcome("applied", trashed=trashed))
     assert made.history.version(begun.version).restorable
