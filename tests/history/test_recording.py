@@ -90,6 +90,9 @@ def test_of_files_never_hashed_the_size_tells(made: Made) -> None:
     assert listed(made) == ["append", "append"]
     made.change(Unread(50), Addition(b"7"), action="append")
     assert listed(made) == ["append", "append", "external", "append"]
+    made.change(Unread(2), Addition(b"345"), path=b"third", action="append")
+    made.change(b"12345", b"new", path=b"third")
+    assert listed(made, b"third") == ["append", "modify"]
     made.change(None, b"hashed", path=b"other")
     made.change(Unread(6), b"new", path=b"other")
     assert listed(made, b"other") == ["create", "modify"]
