@@ -82,6 +82,8 @@ def test_who_changed_a_file_last(recorded: House) -> None:
     journal.begin(wanted(recorded)).done(4, None)
     made = recorded.history.last(b"f.txt")
     assert made is not None and made.sha256_after is not None
+    actor = recorded.agent.actor
+    assert actor.client and (made.client, made.session_id, made.tool) == (actor.client, actor.session_id, "edit_file")
     ours, theirs = journal.last_change(real, made.sha256_after), journal.last_change(real, "0" * 64)
     assert ours is not None and not isinstance(ours.by, str) and ours.by.tool == "edit_file"
     assert theirs is not None and theirs.by == OUTSIDE
