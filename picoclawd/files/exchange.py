@@ -12,7 +12,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import closing, leases, linux, stamps, temps
+from picoclawd.files import closing, leases, linux, reading, stamps, temps
 from picoclawd.files.leases import Lease
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Keep, Target, changed_meanwhile, reported
@@ -110,7 +110,7 @@ def _no_writer(dir_fd: int, name: bytes, stamp: Stamp) -> bool:
     if not stat.S_ISREG(stamp.mode):
         return True
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        fd = reading.open_itself(dir_fd, name)
     except PermissionError:
         return True
     try:
@@ -141,7 +141,7 @@ def _hand_over(dir_fd: int, name: bytes, keep: Keep | None) -> bool:
         return False
     if not _no_writer(dir_fd, name, stamp):
         return False
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+    fd = reading.open_itself(dir_fd, name)
     with open(fd, "rb") as file:
         data = file.read()
     try:

@@ -5,7 +5,7 @@ import stat
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import closing
+from picoclawd.files import closing, reading
 from picoclawd.files.target import Target
 
 
@@ -45,8 +45,7 @@ def _agreeing(got: bytes, expected: bytes) -> int:
 
 
 def _first_difference(target: Target, expected: bytes, offset: int) -> int | None:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    fd = os.open(target.name, flags, dir_fd=target.dir_fd)
+    fd = reading.open_itself(target.dir_fd, target.name)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return offset

@@ -62,7 +62,7 @@ def sizes(intent: Intent) -> list[int]:
     return [len(content) for content in (intent.before, after) if isinstance(content, bytes)]
 
 
-def record(tx: Transaction, blobs: Blobs, prepared: Prepared, state: State = "intent") -> Begun:
+def record(tx: Transaction, blobs: Blobs, prepared: Prepared, state: State) -> Begun:
     """Insert the intent; before it, as `external`, a change that nobody told us of."""
     intent = prepared.intent
     if intent.action != "external":
@@ -133,9 +133,7 @@ def _record_external(tx: Transaction, blobs: Blobs, prepared: Prepared) -> None:
 
 
 def _same(found: Image, size: int | None, sha: bytes | None) -> bool:
-    if found.size_bytes != size or size is None:
-        return found.size_bytes == size
-    return found.sha is None or sha is None or found.sha == sha
+    return found.size_bytes == size and (found.sha is None or sha is None or found.sha == sha)
 
 
 def _insert(tx: Transaction, blobs: Blobs, prepared: Prepared, state: State) -> Begun:

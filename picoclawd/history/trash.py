@@ -13,7 +13,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import closing, linux, metadata, stamps, state, temps
+from picoclawd.files import closing, linux, metadata, reading, stamps, state, temps
 from picoclawd.files.stamps import Stamp
 from picoclawd.files.target import Target, changed_meanwhile, reported
 from picoclawd.history.blobs import is_left_over
@@ -87,7 +87,7 @@ class Trash:
         """Read a file in the trash whole; None where it is gone, or larger than what is edited in memory."""
         with self._opened() as trash:
             try:
-                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=trash)
+                fd = reading.open_itself(trash, name)
             except OSError:
                 return None
             with open(fd, "rb") as file:
@@ -191,7 +191,7 @@ def _carry(source_fd: int, source: bytes, into: Target) -> None:
 def _copy(source_fd: int, source: bytes, copy: Target, expected: Stamp) -> None:
     """Make a durable copy under its final name, with the source's mode and attributes; where it raises, there is
     none, unless the outcome is unknown."""
-    fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source_fd)
+    fd = reading.open_itself(source_fd, source)
     try:
         with temps.beside(copy) as temp:
             _copy_bytes(fd, temp.fd)

@@ -97,7 +97,7 @@ class Tree:
         with self._working() as work:
             with self._lock:
                 node = self._deepest(directory)
-                if node.path == directory or self._may_hold(node, directory):
+                if self._may_hold(node, directory):
                     self._rescan(node, work)
                     for child in list(node.children.values()):
                         self._visit(child, work)
@@ -194,7 +194,7 @@ class Tree:
         return node
 
     def _may_hold(self, node: Node, path: bytes) -> bool:
-        """Whether `path`, below what is known, may be new; not where a verdict keeps the tree out of it."""
+        """Whether `path`, that of `node` or below it, may be part of the tree; not where a verdict keeps that out."""
         rest = paths.below(path, node.path) if node.path else path
         name = (rest or b"").partition(b"/")[0]
         mark = node.listing.mark(name)

@@ -13,7 +13,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, NextCall, Slug
-from picoclawd.files import closing, stamps
+from picoclawd.files import closing, reading, stamps
 from picoclawd.files.handles import Foreseen, Place
 from picoclawd.files.locks import LockKey, LockTable
 from picoclawd.files.oserrors import as_fault
@@ -366,9 +366,7 @@ def _open_old(place: Place, request: Request) -> int | None:
     if place.stat is None:
         return None
     try:
-        return os.open(
-            place.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=place.dir_fd
-        )
+        return reading.open_itself(place.dir_fd, place.name)
     except FileNotFoundError:
         return None
     except OSError as error:

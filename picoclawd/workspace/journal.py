@@ -6,7 +6,7 @@ that it cannot be restored, and why.
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import assert_never
 
 import msgspec
@@ -238,8 +238,7 @@ class Journal:
     def close(self) -> None:
         """Write what is left, and close everything."""
         if self.history is not None:
-            with suppress(HistoryError):
-                self.history.close()
+            self.history.close()
         if self._audit is not None:
             self._audit.close()
 

@@ -11,7 +11,7 @@ import msgspec
 
 from picoclawd import limits
 from picoclawd.errors import Fault, Slug
-from picoclawd.files import append, closing, stamps, temps
+from picoclawd.files import append, closing, reading, stamps, temps
 from picoclawd.files.commit import Target
 from picoclawd.files.handles import Place
 from picoclawd.files.leftovers import find_leftovers
@@ -68,7 +68,7 @@ def _judge_at(place: Place, intent: OpenIntent) -> Verdict:
     """What became of the intent, by the file; the rest of an append that stopped half-way is added."""
     if place.stat is None:
         return judge(intent, None)
-    fd = os.open(place.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.dir_fd)
+    fd = reading.open_itself(place.dir_fd, place.name)
     with open(fd, "rb") as file:
         found = stamps.of(os.fstat(fd))
         if found.size <= limits.EDIT_MAX_BYTES:
@@ -131,7 +131,7 @@ def _holds_nothing_else(intent: OpenIntent, data: bytes | None) -> bool:
 def _read(dir_fd: int, name: bytes) -> bytes | None:
     """The bytes of what is left over; None where it is too large, is no file, or cannot be read: then it stays."""
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        fd = reading.open_itself(dir_fd, name)
         with open(fd, "rb") as file:
             data = file.read(limits.EDIT_MAX_BYTES + 1)
     except OSError:

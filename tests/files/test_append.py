@@ -76,6 +76,18 @@ def test_the_set_group_id_bit_is_set_again_where_the_kernel_drops_it(
     assert stat.S_IMODE(folder.stamp().mode) == 0o2775
 
 
+def test_no_set_group_id_bit_is_set_where_another_was_dropped(
+    folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]]
+) -> None:
+    folder.put(OLD)
+    os.chown(folder.path / "notes.txt", 65534, 65534)
+    (folder.path / "notes.txt").chmod(0o4775)
+    expected = folder.stamp()
+    with as_nobody():
+        append_to(folder, expected)
+    assert stat.S_IMODE(folder.stamp().mode) == 0o775
+
+
 def test_an_append_to_somebody_elses_set_group_id_file_loses_the_bit_and_succeeds(
     folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]]
 ) -> None:
@@ -125,14 +137,15 @@ def test_a05_a_file_with_other_names_is_refused_where_that_matters(folder: Folde
     with pytest.raises(Fault) as caught:
         append_to(folder, expected)
     assert caught.value.slug is Slug.HARDLINK_REFUSED
-    assert "2 names" in caught.value.message
+    assert "2 names" in caught.value.message and caught.value.data["names"] == 2
     assert folder.bytes("other") == OLD
     assert append_to(folder, expected, strict=False).hardlinks == 1
     assert folder.bytes("other") == OLD + ADDED
 
 
-def test_a_directory_that_was_moved_gets_no_append(folder: Folder) -> None:
-    expected = folder.put(OLD)
+@pytest.mark.parametrize("old", [OLD, None])
+def test_a_directory_that_was_moved_gets_no_append(folder: Folder, old: bytes | None) -> None:
+    expected = None if old is None else folder.put(old)
     with pytest.raises(Fault) as caught:
         append(
             folder.target(),
@@ -143,21 +156,30 @@ def test_a_directory_that_was_moved_gets_no_append(folder: Folder) -> None:
             still_there=lambda: False,
         )
     assert caught.value.slug is Slug.CONFLICT
-    assert folder.bytes() == OLD
+    assert folder.names() == ([] if old is None else ["notes.txt"])
+    assert old is None or folder.bytes() == old
 
 
-@pytest.mark.parametrize("change", ["replaced", "removed"])
+@pytest.mark.parametrize("change", ["replaced", "removed", "made a link to it"])
 def test_a53_an_append_to_a_file_that_loses_its_name_meanwhile_is_no_success(folder: Folder, change: str) -> None:
     expected = folder.put(OLD)
 
     def act() -> bool:
-        folder.save_by_rename(b"theirs") if change == "replaced" else (folder.path / "notes.txt").unlink()
+        path = folder.path / "notes.txt"
+        if change == "replaced":
+            folder.save_by_rename(b"theirs")
+        elif change == "removed":
+            path.unlink()
+        else:
+            path.rename(folder.path / "moved.txt")
+            path.symlink_to("moved.txt")
         return True
 
     with pytest.raises(Fault) as caught:
         append(folder.target(), ADDED, expected=expected, create_mode=None, refuse_hardlinks=True, still_there=act)
     assert caught.value.slug is Slug.CONFLICT
-    assert folder.names() == (["notes.txt"] if change == "replaced" else [])
+    left = {"replaced": ["notes.txt"], "removed": [], "made a link to it": ["moved.txt", "notes.txt"]}
+    assert folder.names() == left[change]
 
 
 def test_a50_a_file_size_limit_takes_the_part_back_that_was_written(folder: Folder) -> None:
@@ -171,8 +193,8 @@ def test_a50_a_file_size_limit_takes_the_part_back_that_was_written(folder: Fold
 
 def test_a50_an_append_that_fails_at_its_first_byte_leaves_the_file(folder: Folder, injected: Injected) -> None:
     expected = folder.put(OLD)
-    with pytest.raises(Fault) as caught, injected("write:error=ENOSPC:when=1"):
-        append_to(folder, expected)
+    with pytest.raises(Fault) as caught, injected("write:error=ENOSPC:when=1", "ftruncate:error=EIO"):
+        append_to(folder, expected)  # there is nothing to take back
     assert (caught.value.data["errno_name"], caught.value.outcome) == ("ENOSPC", None)
     assert folder.bytes() == OLD
 
@@ -186,6 +208,13 @@ def test_a50_a_part_that_cannot_be_taken_back_is_an_unknown_outcome_with_its_siz
     assert caught.value.outcome == "unknown"
     assert caught.value.data["bytes_written"] == 4096 - len(OLD)
     assert folder.bytes() == OLD + b"x" * (4096 - len(OLD))
+
+
+def test_a50_a_part_is_taken_back_only_once_the_disk_has_it_so(folder: Folder, injected: Injected) -> None:
+    expected = folder.put(OLD)
+    with pytest.raises(Fault) as caught, file_size_limit(4096), injected("fsync:error=EIO"):
+        append_to(folder, expected, b"x" * 100_000)
+    assert (caught.value.outcome, caught.value.data["bytes_written"]) == ("unknown", 4096 - len(OLD))
 
 
 def test_a50_a_part_is_not_taken_back_when_somebody_else_has_appended(folder: Folder, injected: Injected) -> None:

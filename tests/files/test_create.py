@@ -119,8 +119,19 @@ def test_a54_a_failure_is_named_and_leaves_nothing(
         create(folder.target(), NEW, 0o600)
     assert caught.value.slug is slug
     assert caught.value.data["errno_name"] in rules[-1]
+    assert caught.value.message.startswith("failed to write file: ")
     assert caught.value.outcome is None
     assert folder.names() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another group")
+@pytest.mark.parametrize("name", WAYS)
+def test_a_new_file_has_the_group_that_its_directory_gives(folder: Folder, injected: Injected, name: str) -> None:
+    os.chown(folder.path, -1, 12345)
+    folder.path.chmod(0o2755)
+    with way(name, injected):
+        create(folder.target(), NEW, 0o640)
+    assert (folder.path / "notes.txt").stat().st_gid == 12345
 
 
 def test_a_failing_directory_fsync_is_an_unknown_outcome(folder: Folder, injected: Injected) -> None:

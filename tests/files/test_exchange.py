@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import linux
 from picoclawd.files.commit import Committed, replace
@@ -132,6 +133,28 @@ def test_a_save_that_no_history_takes_stays_under_the_name_that_the_error_tells(
     assert folder.names() == [name, "notes.txt"]
     assert folder.bytes(name) == b"first save"
     assert folder.bytes() == b"second save"
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(8, True), (9, False)])
+def test_a_save_that_is_too_large_for_the_history_stays_beside(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, size: int, is_kept: bool
+) -> None:
+    monkeypatch.setattr(limits, "EDIT_MAX_BYTES", 8)
+    after_exchange(monkeypatch, {1: lambda: folder.save_by_rename(b"second save")})
+    kept: list[bytes] = []
+    with pytest.raises(Fault) as caught:
+        replace_while(folder, lambda: folder.save_by_rename(b"1" * size), keep=kept.append)
+    assert kept == ([b"1" * size] if is_kept else [])
+    assert (caught.value.data["kept_as"] == "history") is is_kept
+    assert len(folder.names()) == (1 if is_kept else 2)
+
+
+def test_a_save_that_is_put_back_costs_no_descriptor(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    after_exchange(monkeypatch, {1: lambda: folder.save_by_rename(b"second save")})
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(Fault):
+        replace_while(folder, lambda: folder.save_by_rename(b"first save"), keep=lambda data: None)
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_directory_that_cannot_be_put_back_stays_beside(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,3 +313,18 @@ def test_without_the_exchange_a_save_before_the_look_is_a_conflict(
         replace(folder.target(), NEW, expected, still_there=act)
     assert (caught.value.slug, caught.value.outcome) == (Slug.CONFLICT, None)
     assert folder.names() == ([] if removed else ["notes.txt"])
+
+
+def test_without_the_exchange_a_writer_that_comes_before_the_look_is_a_conflict(
+    folder: Folder, injected: Injected
+) -> None:
+    def come() -> bool:
+        with pytest.raises(BlockingIOError):
+            os.open(folder.path / "notes.txt", os.O_WRONLY | os.O_NONBLOCK)
+        return True
+
+    expected = folder.put(OLD)
+    with pytest.raises(Fault) as caught, injected("renameat2:error=EINVAL"):
+        replace(folder.target(), NEW, expected, still_there=come)
+    assert caught.value.slug is Slug.CONFLICT
+    assert folder.bytes() == OLD

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from picoclawd import limits
 from picoclawd.errors import Fault, Slug
 from picoclawd.files import leases
 from tests.files.conftest import Folder, Injected
@@ -60,6 +61,28 @@ def test_a_writer_that_stays_is_told_of(folder: Folder, fd: int) -> None:
     with open(folder.path / "notes.txt", "ab"), pytest.raises(Fault) as caught, leases.hold(fd, "notes.txt"):
         raise AssertionError("no lease can be had")
     assert caught.value.slug is Slug.PATH_BUSY
+
+
+def test_who_waits_for_a_writer_asks_often_and_does_not_spin(
+    folder: Folder, fd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def ask(fd: int) -> leases.Answer:
+        asked.append(fd)
+        return leases.Answer.WRITER
+
+    monkeypatch.setattr(leases, "ask", ask)
+    with pytest.raises(Fault), leases.hold(fd, "notes.txt"):
+        raise AssertionError("no lease can be had")
+    assert leases.RETRY_S <= limits.LEASE_WAIT_S / 10
+    assert len(asked) <= limits.LEASE_WAIT_S / leases.RETRY_S + 2
+
+
+def test_a_lease_that_cannot_be_given_back_fails_nothing_that_was_done(fd: int, injected: Injected) -> None:
+    with injected("fcntl:error=EIO:when=2"), leases.hold(fd, "notes.txt") as lease:
+        granted = lease.granted
+    assert granted
 
 
 def test_another_users_file_gives_no_lease_and_no_failure(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.files.locks import LockKey, LockTable
@@ -71,6 +71,23 @@ async def test_the_place_held_longest_is_told_first(autojump_clock: MockClock) -
         await trio.sleep(1)
         async with table.hold([A], "young"):
             assert [row.holder for row in table.statistics()] == ["old", "young"]
+            assert [row.waited_s for row in table.statistics()] == [0, 0]
+
+
+async def test_a_place_that_was_passed_on_counts_from_then(autojump_clock: MockClock) -> None:
+    table = LockTable()
+
+    async def call(name: str, key: LockKey, start_s: float, held_s: float) -> None:
+        await trio.sleep(start_s)
+        async with table.hold([key], name):
+            await trio.sleep(held_s)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call, "first", A, 0, 5)
+        nursery.start_soon(call, "took it over", A, 1, 5)
+        nursery.start_soon(call, "long since", B, 2, 8)
+        await trio.sleep(7)
+        assert [row.holder for row in table.statistics()] == ["long since", "took it over"]
 
 
 async def test_a_cancelled_waiter_leaves_the_queue_and_the_others_keep_their_order(autojump_clock: MockClock) -> None:
@@ -117,6 +134,7 @@ async def test_one_waiter_too_many_is_told_that_it_is_overloaded(autojump_clock:
                 raise AssertionError("two wait already")
         assert caught.value.slug is Slug.OVERLOADED
         assert caught.value.retryable
+        assert caught.value.data["waiters"] == 2
         assert [row.key for row in table.statistics()] == [A]
     assert table.statistics() == []
 
@@ -144,6 +162,24 @@ async def test_calls_on_the_same_places_in_another_order_do_not_wait_for_each_ot
             nursery.start_soon(call, [A, B, C], "there")
             nursery.start_soon(call, [C, B, A], "and back")
     assert sorted(done) == ["and back", "there"]
+
+
+@pytest.mark.parametrize("blocked", range(0, 40, 3))
+async def test_many_places_are_taken_in_their_order_whatever_a_set_makes_of_them(blocked: int) -> None:
+    table = LockTable()
+    keys: list[LockKey] = [(1, 1, b"%d" % number) for number in range(40)]
+    async with table.hold([keys[blocked]], "in the way"), trio.open_nursery() as nursery:
+        nursery.start_soon(_hold_for_ever, table, keys)
+        await wait_all_tasks_blocked()
+        held = {row.key for row in table.statistics() if row.holder == "wide"}
+        assert held == {key for key in keys if key < keys[blocked]}
+        nursery.cancel_scope.cancel()
+    assert table.statistics() == []
+
+
+async def _hold_for_ever(table: LockTable, keys: list[LockKey]) -> None:
+    async with table.hold(keys, "wide"):
+        raise AssertionError("one of them is held")
 
 
 class Model:

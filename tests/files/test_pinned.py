@@ -1,5 +1,6 @@
 """Only the version that a change was computed from is opened, and it must stay that version."""
 
+import fcntl
 import os
 
 import pytest
@@ -36,3 +37,23 @@ def test_a_change_in_place_after_the_opening_is_seen(folder: Folder) -> None:
         with pytest.raises(Fault) as caught:
             check_unchanged(folder.target(), fd, expected, None)
     assert caught.value.slug is Slug.CONFLICT
+
+
+def test_a_link_to_the_very_file_is_not_the_file(folder: Folder) -> None:
+    expected = folder.put(b"old")
+    (folder.path / "notes.txt").rename(folder.path / "moved.txt")
+    (folder.path / "notes.txt").symlink_to("moved.txt")
+    with pytest.raises(Fault) as caught, opened(folder.target(), expected, os.O_RDONLY):
+        raise AssertionError("the name is another file's now")
+    assert caught.value.slug is Slug.CONFLICT
+
+
+def test_a_file_that_somebody_leases_is_not_waited_for(folder: Folder) -> None:
+    expected = folder.put(b"old")
+    holder = os.open(folder.path / "notes.txt", os.O_RDWR)
+    try:
+        fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        with pytest.raises(BlockingIOError), opened(folder.target(), expected, os.O_RDONLY):
+            raise AssertionError("the kernel would let us wait for its end")
+    finally:
+        os.close(holder)

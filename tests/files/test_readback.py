@@ -16,7 +16,9 @@ LONG = bytes(range(256)) * (3 * limits.READ_BACK_BUFFER_BYTES // 256) + b"end"
 @pytest.mark.parametrize("data", [b"", b"x", LONG, LONG[: limits.READ_BACK_BUFFER_BYTES]])
 def test_the_same_bytes_pass(folder: Folder, data: bytes) -> None:
     folder.put(data)
+    before = os.listdir("/proc/self/fd")
     read_back(folder.target(), data)
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_after_an_append_only_the_addition_is_compared(folder: Folder) -> None:
@@ -24,9 +26,10 @@ def test_after_an_append_only_the_addition_is_compared(folder: Folder) -> None:
     read_back(folder.target(), LONG, offset=3)
 
 
-def test_after_an_append_somebody_elses_bytes_may_follow(folder: Folder) -> None:
-    folder.put(b"oldaddedtheirs")
-    read_back(folder.target(), b"added", offset=3)
+@pytest.mark.parametrize("added", [b"added", LONG])
+def test_after_an_append_somebody_elses_bytes_may_follow(folder: Folder, added: bytes) -> None:
+    folder.put(b"old" + added + b"theirs")
+    read_back(folder.target(), added, offset=3)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +37,7 @@ def test_after_an_append_somebody_elses_bytes_may_follow(folder: Folder) -> None
     [
         (b"abc", b"abX", 0, 2),
         (b"abcd", b"abc", 0, 3),
+        (b"aXcd", b"abc", 0, 1),
         (b"ab", b"abc", 0, 2),
         (b"", b"abc", 0, 0),
         (b"abcdef", b"dXf", 3, 4),

@@ -200,6 +200,7 @@ def test_a_failure_after_the_exchange_is_an_unknown_outcome(folder: Folder, inje
     with pytest.raises(Fault) as caught, injected(rule):
         replace(folder.target(), NEW, expected)
     assert caught.value.slug is Slug.IO_ERROR
+    assert caught.value.message.startswith("failed to write file: ")
     assert caught.value.outcome == "unknown"
     assert folder.bytes() == NEW
     assert all(name == "notes.txt" or folder.bytes(name) == OLD for name in folder.names())

@@ -159,6 +159,16 @@ def test_an_absolute_link_is_rerooted_by_its_text(sandbox: Sandbox, root: int, k
 
 
 @both_resolvers
+@pytest.mark.parametrize("end", ["/", "/.", "/x/..", "//", "/./"])
+def test_a_link_that_comes_in_from_outside_wants_a_directory_where_its_text_does(
+    sandbox: Sandbox, root: int, kind: ResolverKind, end: str
+) -> None:
+    inside = os.fsencode(sandbox.top) + b"/elsewhere/../ws/"
+    assert kind(()).reroot(root, inside + b"ok.txt") == b"ok.txt"
+    assert kind(()).reroot(root, inside + b"ok.txt" + end.encode()) == b"ok.txt/"
+
+
+@both_resolvers
 def test_a_root_that_was_moved_is_still_resolved_below(sandbox: Sandbox, root: int, kind: ResolverKind) -> None:
     os.rename(sandbox.ws, sandbox.top / "moved")
     fd = kind(()).open(root, b"sub/../ok.txt", os.O_RDONLY)

@@ -639,6 +639,43 @@ def _full_open(rooted: Rooted, sandbox: Sandbox) -> float:
     return time.perf_counter() - started
 
 
+@pytest.mark.parametrize("given", ["ok.txt", "sub/new.txt", "sub", "subdir_in/new.txt", "missing.txt"])
+def test_the_key_of_a_lock_is_the_same_without_waiting_for_a_disk(sandbox: Sandbox, given: str) -> None:
+    (sandbox.top / "ws/subdir_in").symlink_to("sub")
+    path = sandbox.path(given)
+    with sandbox.rooted() as rooted, no_leaks():
+        with rooted.entry(path) as place:
+            assert rooted.key_at_hand(path) == place.key
+
+
+@pytest.mark.parametrize("given", ["link_in", "sub/", "sub/.", "gone/x", "{T}/media/film.txt", "outdir/x", "."])
+def test_a_key_that_only_a_longer_look_can_tell_is_not_at_hand(sandbox: Sandbox, given: str) -> None:
+    (sandbox.top / "ws/link_in").symlink_to("ok.txt")
+    with sandbox.rooted() as rooted, no_leaks():
+        assert rooted.key_at_hand(sandbox.path(given)) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        (Access.READ, "failed to read file: "),
+        (Access.READ_OR_ASK, "failed to read file: "),
+        (Access.LIST, "failed to list directory: "),
+        (Access.WRITE, "failed to write file: "),
+    ],
+)
+def test_a_failure_says_what_was_tried(sandbox: Sandbox, access: Access, words: str) -> None:
+    path = sandbox.path("gone/missing")
+    with sandbox.rooted() as rooted, pytest.raises(Fault) as caught:
+        if access is Access.LIST:
+            rooted.open_directory(path)
+        elif access is Access.WRITE:
+            rooted.place(path)
+        else:
+            rooted.open_file(path, access)
+    assert caught.value.message.startswith(words)
+
+
 def test_a_socket_made_elsewhere_is_no_file_either(sandbox: Sandbox) -> None:
     rules = PathRules(sandbox.ws, restrict=False)
     with socket.socket(socket.AF_UNIX) as listener:

@@ -84,6 +84,16 @@ def test_nor_can_it_flood_away_what_others_did(made: Made) -> None:
     assert [made.history.content_after(n) for n in theirs] == [b"%d" % (n + 1) for n in range(20)]
 
 
+def test_who_stored_more_bytes_loses_first_also_with_fewer_changes(made: Made) -> None:
+    theirs = [made.change(b"%d" % n, b"%d" % (n + 1), author=OTHER) for n in range(40)]
+    for n in range(18):
+        made.change(None, noise(500_000), path=b"large-%d" % n, author=AGENT)
+    made.reopened(max_bytes=SMALL)
+    pruned = made.history.prune()
+    assert pruned.versions + pruned.stripped > 0
+    assert [made.history.content_after(n) for n in theirs] == [b"%d" % (n + 1) for n in range(40)]
+
+
 def test_where_only_protected_contents_are_left_new_changes_are_not_restorable(made: Made) -> None:
     made.reopened(max_bytes=SMALL)
     kept: list[tuple[int, bytes]] = []

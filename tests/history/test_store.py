@@ -13,6 +13,7 @@ from picoclawd.history.query import Filter
 from picoclawd.history.records import Addition, HistoryError, Intent, Outcome, Unread
 from picoclawd.history.settle import Verdict
 from picoclawd.history.store import History
+from tests.files.conftest import Injected
 from tests.history.conftest import ME, OTHER, Made, noise, refused, sha
 
 
@@ -204,12 +205,15 @@ def _target(folder: Path, name: str = "notes.txt") -> Target:
     return Target(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), name.encode(), name)
 
 
-def test_a_removed_file_is_restorable_from_the_trash_and_comes_back_as_it_was(made: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize("removed", [Unread(8), Unread(8, sha256=sha(b"precious"))])
+def test_a_removed_file_is_restorable_from_the_trash_and_comes_back_as_it_was(
+    made: Made, tmp_path: Path, removed: Unread
+) -> None:
     file = tmp_path / "notes.txt"
     file.write_bytes(b"precious")
     file.chmod(0o750)
     target, stamp = _target(tmp_path), stamps.of(file.stat())
-    begun = made.begin(Unread(8), None)
+    begun = made.begin(removed, None)
     trashed = made.history.trash.move(target, stamp, begun.version)
     made.history.finish(begun.version, Outcome("applied", trashed=trashed))
     assert made.history.version(begun.version).restorable
@@ -299,6 +303,18 @@ def test_a_closed_history_refuses_and_closes_again(made: Made) -> None:
     made.history.finish(begun.version, Outcome("applied"))
     assert refused(made, b"b", b"c") == "the history is closed"
     made.history.close()
+
+
+@pytest.mark.parametrize("act", ["begin", "settle", "keep a displaced save"])
+def test_what_cannot_be_synced_is_not_answered(made: Made, injected: Injected, act: str) -> None:
+    version = made.begin(b"0", b"1").version
+    with pytest.raises(HistoryError), injected("fsync,fdatasync:error=EIO"):
+        if act == "begin":
+            made.begin(b"1", b"2")
+        elif act == "settle":
+            made.history.settle(version, Verdict.APPLIED)
+        else:
+            made.history.keep_displaced(b"notes.txt", b"theirs", ME)
 
 
 def test_what_was_queued_at_the_close_is_written(made: Made) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from picoclawd.history.blobs import Transaction
 from picoclawd.history.database import Connection
 from picoclawd.history.records import HistoryError
 from picoclawd.history.writer import Writer
+from tests.files.conftest import Injected
 
 DEADLINE_S = 20.0
 
@@ -93,6 +95,13 @@ def test_what_was_submitted_is_there_when_submit_returns(store: Store) -> None:
     assert store.numbers() == [7]
 
 
+def test_what_cannot_be_synced_is_not_there_unless_nobody_asked_for_that(store: Store, injected: Injected) -> None:
+    with injected("fsync,fdatasync:error=EIO"):
+        assert store.writer.submit(adding(1), durable=False) == 1
+        with pytest.raises(HistoryError):
+            store.writer.submit(adding(2))
+
+
 def test_what_waits_during_a_commit_shares_the_next(store: Store) -> None:
     before = store.writer.statistics()
     with Held(store.writer) as held:
@@ -171,6 +180,17 @@ def test_it_is_written_without_one_too_and_without_an_fsync(store: Store) -> Non
     assert (after.commits, after.unsynced_commits) == (before.commits, before.unsynced_commits + 1)
 
 
+def test_it_is_written_also_while_more_of_it_keeps_coming(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "_RIDE_S", 0.2)  # far longer than from one to the next
+    before = store.writer.statistics().unsynced_commits
+    for number in range(writer_module._RIDERS_MAX - 1):  # at so many it is written in any case
+        store.writer.later(adding(number))
+        time.sleep(0.005)
+        if store.writer.statistics().unsynced_commits > before:
+            return
+    raise AssertionError("each that comes makes the others wait on")
+
+
 def test_a_flush_waits_for_what_was_queued_before_it(store: Store) -> None:
     for number in range(20):
         store.writer.later(adding(number))
@@ -199,6 +219,20 @@ def test_what_nobody_waits_for_is_tried_again_when_the_database_takes_it(store: 
     other.close()
     store.writer.submit(adding(7))
     assert store.numbers() == [5, 7]
+
+
+def test_of_what_nobody_waits_for_only_so_much_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "_RIDERS_MAX", 2)
+    other = sqlite3.connect(store.directory / "history.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    for number in range(3):
+        store.writer.later(adding(number))
+    with pytest.raises(HistoryError, match="another program holds"):
+        store.writer.submit(adding(6))
+    other.execute("ROLLBACK")
+    other.close()
+    store.writer.submit(adding(7))
+    assert store.numbers() == [0, 1, 7]
 
 
 def test_a_bug_in_what_nobody_waits_for_is_not_tried_again(store: Store) -> None:

@@ -1,9 +1,12 @@
 """What the tree shows, what it leaves out and counts, and how it takes in what happens."""
 
+import itertools
 import os
 import resource
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -17,8 +20,8 @@ from picoclawd.index.ground import Ground
 from picoclawd.index.hiding import WorkspaceHiding
 from picoclawd.index.listing import Kind, Skipped
 from picoclawd.index.pathblob import order_key
-from picoclawd.index.tree import Tree
-from picoclawd.index.trust import Trust
+from picoclawd.index.tree import Tree, Verified
+from picoclawd.index.trust import Facts, Trust
 from tests.depths import dug
 from tests.index.grown import Grown
 from tests.index.truth import TICK_NS, PlainHiding, difference, make_tree
@@ -193,8 +196,11 @@ def test_a_storm_that_nobody_takes_is_told_in_one_word(grown: Grown, monkeypatch
 
 
 def test_a_rule_that_changes_says_so_in_the_difference(grown: Grown) -> None:
-    grown.write("a.log", "sub/deep/b.log")
+    grown.write("a.log")
     grown.names()
+    grown.write("sub/deep/b.log")
+    grown.names()
+    assert not grown.tree.take().rules_changed, "what is new was judged by no rules before"
     grown.write(".gitignore", text="*.log\n")
     assert grown.files() == [".gitignore"]
     taken = grown.tree.take()
@@ -269,12 +275,12 @@ def _now(grown: Grown) -> list[bytes]:
     return names.files.lines()
 
 
-@pytest.mark.parametrize("path", ["build/x/y", ".git/x", ".picoclaw/z", ".ssh/k", "link/x"])
+@pytest.mark.parametrize("path", ["build/x/y", ".git/x", ".picoclaw/z", ".ssh/k", "link/x", ".git", ".picoclaw"])
 def test_an_own_write_to_where_the_tree_does_not_go_changes_nothing(grown: Grown, path: str) -> None:
     grown.write("build/a", ".ssh/b").write(".gitignore", text="build\n")
     (grown.root / "link").symlink_to("build")
     before = grown.names()
-    grown.write(path)
+    grown.write(path if "/" in path else f"{path}/inside")
     grown.tree.noted(os.fsencode(path))
     assert _now(grown) == before.files.lines()
 
@@ -307,6 +313,257 @@ def test_a_hint_is_followed_wherever_it_leads(grown: Grown) -> None:
     for hint in (b"sub", b"build/y", b"new/deep", b"nowhere/at/all"):
         grown.tree.rescan(hint)
     assert _now(grown) == [b".gitignore", b"new/deep/c", b"sub/a", b"sub/b"]
+
+
+def test_a_hint_brings_up_all_that_is_below_it_at_once(grown: Grown) -> None:
+    grown.names()
+    grown.write("new/deep/er/and/more/c")
+    grown.tree.rescan(b"")
+    assert _now(grown) == [b"new/deep/er/and/more/c"]
+
+
+class _Counted(Ground):
+    """A ground that remembers which directories were listed or looked at, and of which one can be lost for a while."""
+
+    def __init__(self, root_fd: int) -> None:
+        super().__init__(root_fd)
+        self.opened: list[bytes] = []
+        self.stats: list[bytes] = []
+        self.lost: list[bytes] = []
+
+    def stat(self, relative: bytes) -> os.stat_result:
+        self.stats.append(relative)
+        if relative in self.lost:
+            self.lost.remove(relative)
+            raise FileNotFoundError(relative)
+        return super().stat(relative)
+
+    def open(self, relative: bytes) -> int:
+        self.opened.append(relative)
+        return super().open(relative)
+
+
+class _Believing(Trust):
+    """Believes every stat, however fresh."""
+
+    def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("hint", "looked_at"),
+    [
+        *((hint, []) for hint in ("build/y", "build/y/z", ".git/x", ".ssh/k", "sub/skip/x", "sub/.git/x")),
+        *((hint, [""]) for hint in ("", "new/x", "file/x", "link/x", "pipe/x")),
+        *((hint, ["sub"]) for hint in ("sub", "sub/new/x", "sub/file/x")),
+    ],
+)
+def test_a_hint_costs_a_look_at_most_where_something_may_be_new(grown: Grown, hint: str, looked_at: list[str]) -> None:
+    grown.write("build/a", ".ssh/b", ".git/c", "file", "sub/skip/d", "sub/file")
+    grown.write(".gitignore", text="build\nskip\n")
+    (grown.root / "link").symlink_to("sub")
+    os.mkfifo(grown.root / "pipe")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    tree.rescan(os.fsencode(hint))
+    assert ground.opened == list(map(os.fsencode, looked_at))
+
+
+def test_a_directory_below_others_is_verified_and_named_by_its_path(grown: Grown) -> None:
+    grown.write("a/b/c/one", "a/b/two")
+    grown.names()
+    grown.write("a/b/c/three", "a/four")
+    assert grown.files("a/b/c") == ["a/b/c/one", "a/b/c/three"]
+    listing = grown.tree.listing(b"a/b/c")
+    assert listing is not None and [name for name, _ in listing.entries()] == [b"one", b"three"]
+
+
+class _Doubting(Trust):
+    """Finds every stat equal, and believes none."""
+
+    def facts(self, stat: os.stat_result) -> Facts:
+        return (0,)
+
+    def settles(self, stat: os.stat_result, taken_ns: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("trust", [_Believing(TICK_NS), _Doubting(TICK_NS)])
+def test_a_change_anywhere_is_found_from_the_root(grown: Grown, trust: Trust) -> None:
+    grown.write("a/b/c/old", "d/e/old")
+    tree = Tree(grown.ground, PlainHiding(), trust, lambda: None)
+    tree.build()
+    for path in ("a/b/c/new", "d/e/f/g/new", "a/b/new"):
+        grown.write(path)
+        tree.verify(b"")
+        names = tree.names(b"")
+        assert names is not None and os.fsencode(path) in names.files.lines()
+
+
+def test_a_rule_file_that_is_rewritten_in_place_is_read_again(grown: Grown) -> None:
+    grown.write("a/b/x.log", "a/b/y.tmp").write("a/b/.gitignore", text="*.log\n")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write("a/b/.gitignore", text="*.tmp\n")  # the directory's own times stay
+    tree.verify(b"")
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b"a/b/.gitignore", b"a/b/x.log"]
+
+
+def test_a_verify_that_finds_nothing_to_do_asks_whether_to_stop_and_costs_a_stat_a_directory(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a" for number in range(12)), "e/f/g")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    ground.stats.clear()
+    polled: list[int] = []
+    assert tree.verify(b"", polled.append) == Verified(looked=15)
+    assert polled[:3] == [1, 6, 11]
+    assert ground.opened == [] and sorted(ground.stats) == sorted(tree.directories())
+
+
+@pytest.mark.parametrize("lost", ["", "e", "e/f"])
+def test_a_directory_that_cannot_be_looked_at_is_listed_again(grown: Grown, lost: str) -> None:
+    grown.write("e/f/g", "h")
+    ground = _Counted(grown.fd)
+    tree = Tree(ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    ground.opened.clear()
+    ground.lost = [os.fsencode(lost)] * (2 if lost else 1)  # below the root the quick look is followed by another
+    tree.verify(b"")
+    assert (ground.opened, ground.lost) == ([os.fsencode(lost)], [])
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b"e/f/g", b"h"]
+
+
+def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write(".gitignore", text="*.log\n")
+
+    def stop(looked: int) -> None:
+        if looked > 5:
+            raise Fault(Slug.CANCELLED, "stopped")
+
+    with pytest.raises(Fault):
+        tree.verify(b"", stop)
+    tree.rescan(b".git/x")  # looks nowhere itself
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
+
+
+def test_what_a_stopped_call_owed_and_is_gone_by_then_is_passed_over(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
+    grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
+    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
+    tree.build()
+    grown.write(".gitignore", text="*.log\n")
+
+    def stop(looked: int) -> None:
+        if looked > 5:
+            raise Fault(Slug.CANCELLED, "stopped")
+
+    with pytest.raises(Fault):
+        tree.verify(b"", stop)
+    for number in range(12):
+        shutil.rmtree(grown.root / f"d{number}")
+    polls = itertools.count()
+
+    def end(looked: int) -> None:
+        assert next(polls) < 100, "it goes on for ever"
+
+    tree.verify(b"", end)
+    names = tree.names(b"")
+    assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
+
+
+def test_a_hint_that_brings_up_much_asks_whether_to_stop(grown: Grown) -> None:
+    grown.names()
+    grown.write("new/deep/er/c")
+    polled: list[int] = []
+    grown.tree.rescan(b"", polled.append)
+    assert polled and polled == sorted(polled)
+
+
+def test_a_listing_is_that_of_the_directory_that_is_asked_for(grown: Grown) -> None:
+    grown.write("sub/a", "b")
+    grown.names()
+    listing = grown.tree.listing(b"sub")
+    assert listing is not None and [name for name, _ in listing.entries()] == [b"a"]
+    assert grown.tree.listing(b"nowhere") is None
+
+
+class _Held(Ground):
+    """A ground on which a look at one directory stops until it is let go."""
+
+    def __init__(self, root_fd: int, at: bytes) -> None:
+        super().__init__(root_fd)
+        self._at = at
+        self.armed = False
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def open(self, relative: bytes) -> int:
+        if self.armed and relative == self._at:
+            self.inside.set()
+            assert self.go_on.wait(30)
+        return super().open(relative)
+
+
+_LOOKS: dict[str, tuple[str, Callable[[Tree], object]]] = {
+    "verify of the root": ("", lambda tree: tree.verify(b"")),
+    "verify below": ("sub", lambda tree: tree.verify(b"")),
+    "verify of what is new": ("new", lambda tree: tree.verify(b"")),
+    "rescan": ("sub", lambda tree: tree.rescan(b"sub")),
+    "rescan of what is new": ("new", lambda tree: tree.rescan(b"")),
+    "rescan of what is new below": ("new/deep", lambda tree: tree.rescan(b"")),
+    "own write": ("sub", lambda tree: tree.noted(b"sub/b")),
+}
+_OTHERS: dict[str, Callable[[Tree], object]] = {
+    "verify": lambda tree: tree.verify(b""),
+    "rescan": lambda tree: tree.rescan(b"sub"),
+    "own write": lambda tree: tree.noted(b"sub/b"),
+    "names": lambda tree: tree.names(b""),
+    "directories": lambda tree: tree.directories(),
+    "take": lambda tree: tree.take(),
+    "judge again": lambda tree: tree.judge_again(),
+}
+
+
+@pytest.mark.parametrize(
+    ("look", "other"),
+    [*((look, "directories") for look in _LOOKS), *(("verify below", other) for other in _OTHERS)],
+)
+def test_nobody_sees_the_tree_while_a_directory_is_looked_at(grown: Grown, look: str, other: str) -> None:
+    grown.write("sub/a")
+    where, act = _LOOKS[look]
+    ground = _Held(grown.fd, os.fsencode(where))
+    tree = Tree(ground, PlainHiding(), Trust(TICK_NS), lambda: None)
+    tree.build()
+    grown.write("sub/b", "new/deep/c")
+    tree.noted(b"sub/b")  # so that the names are to be joined anew
+    ground.armed = True
+    with ThreadPoolExecutor(2) as pool:
+        looking = pool.submit(act, tree)
+        try:
+            assert ground.inside.wait(30)
+            asking = pool.submit(_OTHERS[other], tree)
+            assert not wait([asking], 0.02).done, "it did not wait for its turn"
+        finally:
+            ground.go_on.set()
+        looking.result(30)
+        asking.result(30)
 
 
 def test_a_hint_of_a_directory_finds_another_in_the_place_of_its_subdirectory(grown: Grown) -> None:
@@ -362,6 +619,20 @@ def test_what_cannot_be_read_is_counted_and_comes_back(
     assert grown.files() == ["open/b", "shut/a"]
 
 
+def test_of_a_directory_that_could_not_be_read_no_half_is_shown(
+    grown: Grown, as_nobody: Callable[[], AbstractContextManager[None]]
+) -> None:
+    grown.write("sub/a", "b")
+    (grown.root / "sub").chmod(0)
+    with as_nobody():
+        assert grown.names().skipped == Skipped(unreadable=1)
+    (grown.root / "sub").chmod(0o755)
+    grown.write("sub/own")
+    grown.tree.noted(b"sub/own")
+    assert _now(grown) == [b"b"]
+    assert grown.files() == ["b", "sub/a", "sub/own"]
+
+
 def test_the_generation_of_a_scope_changes_with_its_names_only(grown: Grown) -> None:
     grown.write("one/a", "two/b")
     one, two = grown.names("one").generation, grown.names("two").generation
@@ -384,16 +655,18 @@ def test_names_of_any_bytes_are_kept_as_they_are(grown: Grown, name: bytes) -> N
     assert difference(grown.tree, root) is None
 
 
-def test_a_policy_that_changes_is_asked_again(grown: Grown) -> None:
+@pytest.mark.parametrize("trust", [Trust(TICK_NS), _Believing(TICK_NS)])
+@pytest.mark.parametrize("look", [lambda tree: tree.verify(b""), lambda tree: tree.noted(b"sub/other")])
+def test_a_policy_that_changes_is_asked_again(grown: Grown, look: Callable[[Tree], object], trust: Trust) -> None:
     grown.write("sub/key.pem")
     root = os.fsencode(grown.root)
     policies = [Policy(PathRules(workspace=root))]
-    tree = Tree(grown.ground, WorkspaceHiding(root, lambda: policies[-1]), Trust(TICK_NS), lambda: None)
+    tree = Tree(grown.ground, WorkspaceHiding(root, lambda: policies[-1]), trust, lambda: None)
     tree.build()
     assert (names := tree.names(b"")) is not None and names.skipped.protected == 1
     policies.append(Policy(PathRules(workspace=root, unprotect=(r"\.pem$",))))
     tree.judge_again()
-    tree.verify(b"")
+    look(tree)
     assert (names := tree.names(b"")) is not None and names.files.lines() == [b"sub/key.pem"]
 
 

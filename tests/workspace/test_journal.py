@@ -1,12 +1,16 @@
 """What is kept of a change besides the change: intent, outcome, a displaced save, a line."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from picoclawd.errors import Fault, Slug
 from picoclawd.history.query import Filter
+from picoclawd.history.records import Author, Intent, Outcome, Unread
+from picoclawd.workspace import events
 from picoclawd.workspace.events import OUTSIDE
 from picoclawd.workspace.journal import Attribution, Journal, Wanted, name_of
 from tests.house import House
@@ -78,9 +82,30 @@ def test_who_changed_a_file_last(recorded: House) -> None:
     journal.begin(wanted(recorded)).done(4, None)
     made = recorded.history.last(b"f.txt")
     assert made is not None and made.sha256_after is not None
+    actor = recorded.agent.actor
+    assert actor.client and (made.client, made.session_id, made.tool) == (actor.client, actor.session_id, "edit_file")
     ours, theirs = journal.last_change(real, made.sha256_after), journal.last_change(real, "0" * 64)
     assert ours is not None and not isinstance(ours.by, str) and ours.by.tool == "edit_file"
     assert theirs is not None and theirs.by == OUTSIDE
+
+
+def test_of_whom_only_the_session_is_known_the_rest_is_empty(recorded: House) -> None:
+    begun = recorded.history.begin(Intent(b"f.txt", "modify", b"old\n", b"new\n", Author("s-9")))
+    recorded.history.finish(begun.version, Outcome("applied"))
+    sha256 = hashlib.sha256(b"new\n").hexdigest()
+    made = recorded.workspace.journal.last_change(recorded.rooted.workspace + b"/f.txt", sha256)
+    assert made is not None and made.by == events.Author("s-9", "", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "restorable"),
+    [(b"old\n", b"new\n", True), (Unread(99), b"new\n", False), (b"old\n", Unread(99), False)],
+)
+def test_a_change_is_restorable_where_both_its_states_are_kept(
+    recorded: House, before: bytes | Unread, after: bytes | Unread, restorable: bool
+) -> None:
+    change = msgspec.structs.replace(wanted(recorded), before=before, after=after)
+    assert recorded.workspace.journal.begin(change).restorable is restorable
 
 
 def test_files_outside_go_by_their_whole_path() -> None:

@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from picoclawd import limits
+from picoclawd.files import stamps
 from picoclawd.history.query import Filter
 from picoclawd.history.records import Action, Addition, After, Author, Before, Intent, Unread
 from picoclawd.workspace import settling
@@ -127,3 +129,48 @@ def test_a_temporary_file_whose_blocks_were_never_written_goes(recorded: House) 
     begun(recorded, "f.txt", "modify", b"old\n", b"n" * 2000)
     (found,) = settled(recorded)
     assert (found.outcome, found.removed) == ("not_applied", (OURS.encode(),))
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "left", "outcome"),
+    [
+        (b"0123456789" * 2, None, "not_applied"),
+        (b"0123456789" * 2 + b"mo", b"0123456789" * 2 + b"more", "applied"),
+        (b"0123456789" * 2 + b"more", None, "applied"),
+        (b"0123456789" * 2 + b"m?", None, "unknown"),
+    ],
+)
+def test_an_append_to_a_file_too_large_to_be_read_is_judged_by_its_end(
+    recorded: House, monkeypatch: pytest.MonkeyPatch, on_disk: bytes, left: bytes | None, outcome: str
+) -> None:
+    path = recorded.write("log", on_disk)
+    begun(recorded, "log", "append", Unread(20), Addition(b"more"))
+    monkeypatch.setattr(limits, "EDIT_MAX_BYTES", 8)
+    assert [each.outcome for each in settled(recorded)] == [outcome]
+    assert path.read_bytes() == (left or on_disk)
+
+
+@pytest.mark.parametrize(("replaced", "outcome"), [(False, "not_applied"), (True, "unknown")])
+def test_a_file_too_large_to_be_read_is_judged_by_its_stamp(
+    recorded: House, monkeypatch: pytest.MonkeyPatch, replaced: bool, outcome: str
+) -> None:
+    path = recorded.write("large", b"0123456789")
+    stamp = stamps.of(path.stat())
+    if replaced:
+        recorded.write("other", b"9876543210").rename(path)
+    author = Author("s-1", "one", "write_file")
+    recorded.history.begin(Intent(b"large", "modify", Unread(10), Unread(10), author, stamp=stamp))
+    monkeypatch.setattr(limits, "EDIT_MAX_BYTES", 8)
+    assert [each.outcome for each in settled(recorded)] == [outcome]
+
+
+@pytest.mark.parametrize(("size", "goes"), [(8, True), (9, False)])
+def test_a_leftover_that_is_too_large_to_be_read_stays(
+    recorded: House, monkeypatch: pytest.MonkeyPatch, size: int, goes: bool
+) -> None:
+    recorded.write("f.txt", b"old\n")
+    recorded.write(OURS, b"n" * size)
+    begun(recorded, "f.txt", "modify", b"old\n", b"n" * 100)
+    monkeypatch.setattr(limits, "EDIT_MAX_BYTES", 8)
+    (found,) = settled(recorded)
+    assert bool(found.removed) is goes is not (recorded.root / OURS).exists()
