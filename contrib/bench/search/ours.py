@@ -56,7 +56,7 @@ class Ours:
             if now.get("trigrams") == "ready":
                 trigrams_s = passed
             said = now
-            if now != before or now.get("trigrams") == "building":
+            if now != before or "building" in (now.get("state"), now.get("trigrams")):
                 still_since = time.perf_counter()
             elif not now or time.perf_counter() - still_since > STILL_S:
                 break
