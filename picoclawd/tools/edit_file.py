@@ -98,6 +98,7 @@ def _result(call: Call[EditFileSettings], path: WsPath, form: Form, changed: Cha
         body.append(Plain("\nThe file is too large to show a diff: call read_file to look at the place."))
     elif lines:
         for_model, truncated = _windowed(lines, limits.DIFF_MODEL_MAX_CHARS)
+        # The person's room is the larger one: what fits the model's is the same for both.
         for_person = _windowed(lines, limits.DIFF_DISPLAY_MAX_CHARS)[0] if truncated else for_model
         body += [Plain("\n"), *for_model]
         display_body = (Plain(title + "\n"), *for_person)

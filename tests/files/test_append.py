@@ -64,28 +64,17 @@ def test_a_file_that_may_not_be_written_is_access_denied(
     assert folder.bytes() == OLD
 
 
-def test_the_set_group_id_bit_is_set_again_where_the_kernel_drops_it(
-    folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]]
+@pytest.mark.parametrize(("before", "after"), [(0o2775, 0o2775), (0o4775, 0o775)])
+def test_the_set_group_id_bit_is_set_again_where_the_kernel_drops_it_and_no_other_is(
+    folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]], before: int, after: int
 ) -> None:
     folder.put(OLD)
     os.chown(folder.path / "notes.txt", 65534, 65534)
-    (folder.path / "notes.txt").chmod(0o2775)
+    (folder.path / "notes.txt").chmod(before)
     expected = folder.stamp()
     with as_nobody():
         append_to(folder, expected)
-    assert stat.S_IMODE(folder.stamp().mode) == 0o2775
-
-
-def test_no_set_group_id_bit_is_set_where_another_was_dropped(
-    folder: Folder, as_nobody: Callable[[], AbstractContextManager[None]]
-) -> None:
-    folder.put(OLD)
-    os.chown(folder.path / "notes.txt", 65534, 65534)
-    (folder.path / "notes.txt").chmod(0o4775)
-    expected = folder.stamp()
-    with as_nobody():
-        append_to(folder, expected)
-    assert stat.S_IMODE(folder.stamp().mode) == 0o775
+    assert stat.S_IMODE(folder.stamp().mode) == after
 
 
 def test_an_append_to_somebody_elses_set_group_id_file_loses_the_bit_and_succeeds(

@@ -442,9 +442,8 @@ def test_a_directory_that_cannot_be_looked_at_is_listed_again(grown: Grown, lost
     assert names is not None and names.files.lines() == [b"e/f/g", b"h"]
 
 
-def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
-    grown: Grown, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _stopped(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    """A tree that was stopped half-way through judging twelve directories by a new rule."""
     monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
     grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
     tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
@@ -457,6 +456,13 @@ def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
 
     with pytest.raises(Fault):
         tree.verify(b"", stop)
+    return tree
+
+
+def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = _stopped(grown, monkeypatch)
     tree.rescan(b".git/x")  # looks nowhere itself
     names = tree.names(b"")
     assert names is not None and names.files.lines() == [b".gitignore", b"kept"]
@@ -465,18 +471,7 @@ def test_what_a_stopped_call_owed_is_done_by_the_next_although_nothing_shows_it(
 def test_what_a_stopped_call_owed_and_is_gone_by_then_is_passed_over(
     grown: Grown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("picoclawd.index.tree.CHUNK", 5)
-    grown.write(*(f"d{number}/a.log" for number in range(12)), "kept")
-    tree = Tree(grown.ground, PlainHiding(), _Believing(TICK_NS), lambda: None)
-    tree.build()
-    grown.write(".gitignore", text="*.log\n")
-
-    def stop(looked: int) -> None:
-        if looked > 5:
-            raise Fault(Slug.CANCELLED, "stopped")
-
-    with pytest.raises(Fault):
-        tree.verify(b"", stop)
+    tree = _stopped(grown, monkeypatch)
     for number in range(12):
         shutil.rmtree(grown.root / f"d{number}")
     polls = itertools.count()

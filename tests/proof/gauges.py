@@ -18,6 +18,7 @@ MIB = 1 << 20
 HISTORY_CONNECTIONS_MAX = 6
 # Threads that wait for work keep trio's name for them, and end after ten seconds without any.
 _IDLE_THREAD = "Trio thread"
+_SETTLE_S = 3.0  # some threads of its own end after a second without work, as that which closes old versions
 _IDLE_GAUGES = ("locks_held", "lock_waiters", "approvals_pending", "history_waiting", "threads_waiting")
 _STEADY_GAUGES = ("connections", "sessions", "subscriptions", "watcher_ok", "watcher_starts_total", "history_ok")
 
@@ -92,18 +93,19 @@ class Gauges:
         return Sample(time.monotonic() - self.began_s, rest, memory, idle, history, said["cpu_seconds_total"])
 
     def settled(self, deadline_s: float, before: Rest | None = None) -> Sample:
-        """Look until nothing goes on and all is as it was, or, where there is no before, the same twice in a row.
+        """Look until nothing goes on and all is as it was, or, where there is no before, the same for some seconds.
 
         Past the deadline it is the last look, whatever that saw.
         """
-        end = time.monotonic() + deadline_s
-        wanted = before
+        began = time.monotonic()
+        wanted, wanted_at = before, began - _SETTLE_S
         while True:
-            sample = self.look()
-            if (sample.quiet and sample.rest == wanted) or time.monotonic() > end:
+            sample, now = self.look(), time.monotonic()
+            if before is None and sample.rest != wanted:
+                wanted, wanted_at = sample.rest, now
+            settled = sample.quiet and sample.rest == wanted and now - wanted_at >= _SETTLE_S
+            if settled or now - began > deadline_s:
                 return sample
-            if before is None:
-                wanted = sample.rest
             time.sleep(0.5)
 
     def threads_gone(self, deadline_s: float) -> int:
